@@ -62,7 +62,7 @@ typedef struct graph {
     graph_node *nodes;
     size_t n_values, n_nodes, cap_values, cap_nodes;
     const char *module;
-    mem_arena names;
+    arena names;
     ink_status status;
     char *error; /* message of the first failure */
 } graph;
