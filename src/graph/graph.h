@@ -18,6 +18,7 @@ typedef enum dim_symbol {
     DIM_SEQUENCES,
     DIM_KV_BLOCKS, /* columns of the block table */
     DIM_HISTORY,   /* columns of the sampler's token history */
+    DIM_POOL,      /* blocks in the KV pools of a session */
     DIM_SYMBOLS
 } dim_symbol;
 
