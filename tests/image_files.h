@@ -12,7 +12,7 @@
 /* Whole file (of tests/data/image unless the name is absolute), or NULL. Free with free(). */
 static inline uint8_t *read_fixture(const char *name, size_t *size)
 {
-    char path[1024];
+    char path[2048];
     snprintf(path, sizeof path, "%s%s", name[0] == '/' ? "" : IMAGE_DIR, name);
     *size = 0;
     FILE *f = fopen(path, "rb");

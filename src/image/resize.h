@@ -1,4 +1,5 @@
-/* resize.h - antialiased resampling, byte for byte what Pillow's Image.resize gives for 8-bit RGB.
+/* resize.h - antialiased resampling, byte for byte what Pillow's Image.resize gives for 8-bit RGB (versions to 12.0; later
+ * ones swap the two passes for some sizes, which rounds differently in between).
  *
  * Separable, columns first; either pass is left out when that side does not change. Per axis, with s = in / out,
  * F = max(s, 1) and a filter k of radius R: output i has its centre at c = (i + 0.5) s and the taps
