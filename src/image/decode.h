@@ -11,7 +11,8 @@
  * The type is found from the content; a file name means nothing. Transparency is composited on white. An orientation
  * (EXIF in JPEG, PNG and WebP, the tag of TIFF) is applied; a broken one is ignored. ICC profiles and gamma are ignored.
  * A file that ends early or contradicts itself is INK_BAD_DATA; nothing is decoded in part. A JPEG of one scan that
- * lacks nothing but its end marker, and libtiff's or libpng's tolerances for harmless oddities, are not errors.
+ * lacks nothing but its end marker, and libtiff's or libpng's tolerances for harmless oddities, are not errors. In
+ * arithmetic JPEG a lost middle before the end marker cannot be told from blank rows, which may take no data.
  *
  * Errors: INK_BAD_DATA damaged or no picture at all; INK_UNIMPLEMENTED a kind not decoded here, by name;
  * INK_RESOURCE_EXHAUSTED over the limits or out of memory; INK_NOT_FOUND, INK_IO from the file system. Nothing is

@@ -43,6 +43,7 @@ static void on_error(j_common_ptr c)
     case JERR_ARITH_NOTIMPL:
     case JERR_NOTIMPL:
     case JERR_CONVERSION_NOTIMPL: escape(r, failure(INK_UNIMPLEMENTED, "JPEG: %s: convert to PNG", text)); break;
+    case JERR_IMAGE_TOO_BIG: escape(r, failure(INK_RESOURCE_EXHAUSTED, "JPEG: %s", text)); break;
     case JERR_OUT_OF_MEMORY:
     case JERR_NO_BACKING_STORE:
         escape(r, failure(INK_RESOURCE_EXHAUSTED, "JPEG: decoding needs more memory than its size allows (%s)", text));
