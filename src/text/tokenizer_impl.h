@@ -69,10 +69,6 @@ typedef struct normalizer_step {
 /* Replaces the contents of `text` by its normalised form; `spare` is scratch. */
 ink_status normalizer_apply(const normalizer_step *steps, size_t n, strbuf *text, strbuf *spare);
 
-/* Appends s with every occurrence of pattern replaced. */
-void add_replaced(strbuf *out, const char *s, size_t n, const char *pattern, size_t pattern_length, const char *content,
-                  size_t content_length);
-
 typedef enum prepend_scheme { PREPEND_NEVER, PREPEND_FIRST, PREPEND_ALWAYS } prepend_scheme;
 
 typedef struct metaspace {

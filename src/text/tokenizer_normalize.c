@@ -1,27 +1,9 @@
 /* tokenizer_normalize.c - the normalizer section: what happens to text before it is cut into words. */
-#define _GNU_SOURCE /* memmem */
 #include "text/tokenizer_impl.h"
+#include "text/utf8.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <utf8proc.h>
-
-void add_replaced(strbuf *out, const char *s, size_t n, const char *pattern, size_t pattern_length, const char *content,
-                  size_t content_length)
-{
-    if (!n)
-        return;
-    const char *end = s + n;
-    while (s < end) {
-        const char *hit = memmem(s, (size_t)(end - s), pattern, pattern_length);
-        if (!hit)
-            break;
-        strbuf_add(out, s, (size_t)(hit - s));
-        strbuf_add(out, content, content_length);
-        s = hit + pattern_length;
-    }
-    strbuf_add(out, s, (size_t)(end - s));
-}
 
 static ink_status unicode_form(const strbuf *text, int options, strbuf *out)
 {

@@ -1,5 +1,7 @@
+#define _GNU_SOURCE /* memmem */
 #include "text/utf8.h"
 
+#include <string.h>
 #include <utf8proc.h>
 
 size_t utf8_decode(const char *text, size_t n, uint32_t *cp)
@@ -167,4 +169,21 @@ void utf8_trim(const char **s, size_t *n)
     }
     while (*n > 0 && is_stripped(utf8_last(*s, *n)))
         *n = last_start(*s, *n);
+}
+
+void add_replaced(strbuf *out, const char *s, size_t n, const char *pattern, size_t pattern_length, const char *content,
+                  size_t content_length)
+{
+    if (!n)
+        return;
+    const char *end = s + n;
+    while (s < end) {
+        const char *hit = memmem(s, (size_t)(end - s), pattern, pattern_length);
+        if (!hit)
+            break;
+        strbuf_add(out, s, (size_t)(hit - s));
+        strbuf_add(out, content, content_length);
+        s = hit + pattern_length;
+    }
+    strbuf_add(out, s, (size_t)(end - s));
 }

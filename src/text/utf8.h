@@ -40,4 +40,8 @@ uint32_t utf8_last(const char *s, size_t n);
 /* Narrows (*s, *n) to the text without white space at both ends, as Python's str.strip() sees it (White_Space and
  * U+001C..U+001F). */
 void utf8_trim(const char **s, size_t *n);
+
+/* Appends s with every occurrence of pattern (not empty) replaced by content. */
+void add_replaced(strbuf *out, const char *s, size_t n, const char *pattern, size_t pattern_length, const char *content,
+                  size_t content_length);
 #endif
