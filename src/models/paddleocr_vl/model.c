@@ -3,6 +3,7 @@
 #include "core/dtype.h"
 #include "core/log.h"
 #include "formats/embedded.h"
+#include "text/prompt.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -138,6 +139,29 @@ static ink_status make_plans(vl_model *m, const vl_model_options *o)
     return s;
 }
 
+/* ---- tokenizer and prompt ---- */
+
+static ink_status read_tokenizer(vl_model *m, const vl_model_options *o)
+{
+    model_file json, template = {0}, config = {0};
+    TRY(model_file_open(&m->files, "tokenizer.json", &json));
+    ink_status s = tokenizer_parse(json.data, json.size, &m->tokens);
+    if (s != INK_OK)
+        failure_in(s, "%s", json.label);
+    model_file_close(&json);
+    bool has_template = s == INK_OK && model_files_has(&m->files, "chat_template.jinja");
+    bool has_config = s == INK_OK && model_files_has(&m->files, "tokenizer_config.json");
+    if (has_template)
+        s = model_file_open(&m->files, "chat_template.jinja", &template);
+    if (s == INK_OK && has_config)
+        s = model_file_open(&m->files, "tokenizer_config.json", &config);
+    if (s == INK_OK)
+        s = prompt_find_prefix(template.data, template.size, config.data, config.size, o->assistant_prefix, &m->assistant_prefix);
+    model_file_close(&template);
+    model_file_close(&config);
+    return s;
+}
+
 static ink_status load(vl_model *m, const vl_model_options *o)
 {
     TRY(device_open_cpu(&m->dev, o->threads, o->disable));
@@ -152,6 +176,7 @@ static ink_status load(vl_model *m, const vl_model_options *o)
     if (o->max_pixels > 0)
         m->config.image.max_pixels = o->max_pixels;
     TRY(paddleocr_vl_config_check(&m->config, "the pixel limits given"));
+    TRY(read_tokenizer(m, o));
     TRY(safetensors_open_model(&m->files, &m->st));
     TRY(paddleocr_vl_bind(&m->config, m->st, &m->weights));
     TRY(convert_weights(m));
@@ -184,6 +209,8 @@ void vl_model_free(vl_model *m)
     free(m->converted);
     paddleocr_vl_weights_free(&m->weights);
     safetensors_free(m->st);
+    tokenizer_free(m->tokens);
+    free(m->assistant_prefix);
     model_files_close(&m->files);
     device_close(&m->dev);
     free(m->label);

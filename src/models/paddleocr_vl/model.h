@@ -4,6 +4,7 @@
 #define MODELS_PADDLEOCR_VL_MODEL_H
 #include "graph/plan.h"
 #include "models/paddleocr_vl/graphs.h"
+#include "text/tokenizer.h"
 
 typedef enum vl_plan { VL_VISION, VL_PROJECTOR, VL_PREFILL, VL_DECODE, VL_PLANS } vl_plan;
 const char *vl_plan_name(vl_plan p); /* "vision" */
@@ -17,6 +18,7 @@ typedef struct vl_model_options {
     const char *delete_passes; /* fusion passes to switch off, see plan_options */
     int64_t min_pixels, max_pixels; /* of one resized image; 0: the checkpoint's. They set the plans' upper bounds */
     int max_sequences;         /* decoded together; 0: 16 */
+    const char *assistant_prefix; /* overrides the one of the chat template; NULL: as text/prompt.h finds it */
     bool taps;                 /* keep the golden activations, for tests */
 } vl_model_options;
 
@@ -31,6 +33,8 @@ typedef struct vl_model {
     safetensors *st;
     paddleocr_vl_config config;
     paddleocr_vl_weights weights;
+    tokenizer *tokens;
+    char *assistant_prefix;
     ink_dtype dtypes[3]; /* of visual, mlp_AR, language_model */
     vl_memory memory;
     void **converted; /* owned */
