@@ -1,5 +1,5 @@
 /* graphs.h - PaddleOCR-VL as four graphs: vision tower, projector, prefill, decode. Section numbers refer to
- * docs/MODEL.md (the model's specification).
+ * docs/spec/model.md.
  *
  * Names of inputs (i32 unless said), with P patches, I images, N = P / 4 features, T tokens, S sequences:
  *   vision     patches [P, 3, patch, patch] dtype; positions [P, 2] row, column; grid_thw [I, 3]; cu_seqlens [I + 1]
