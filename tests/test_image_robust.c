@@ -51,12 +51,20 @@ enum { FILES = sizeof files / sizeof *files };
 
 static const image_limits small = {1 << 20, 4096, 1 << 20};
 
+/* Seconds of processor time: a busy machine does not fail a test. */
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+/* For a refusal. A sanitizer prepares its bookkeeping for memory that is asked for and never touched. */
+#ifdef __SANITIZE_ADDRESS__
+#define QUICK 5.0
+#else
+#define QUICK 0.3
+#endif
 
 static bool known_failure(ink_status s)
 {
@@ -185,7 +193,8 @@ static void expect_refused(const uint8_t *data, size_t size, ink_status status, 
     ink_status s = image_decode(data, size, NULL, &img);
     if (s != status || !strstr(ink_last_error(), words))
         fail_msg("expected %s \"%s\", got %s \"%s\"", ink_status_name(status), words, ink_status_name(s), ink_last_error());
-    assert_true(now() - begin < 0.5);
+    if (now() - begin > QUICK)
+        fail_msg("%.2f s for \"%s\"", now() - begin, words);
     assert_true(peak_kib() - before < 32 << 10);
 }
 
