@@ -72,10 +72,18 @@ static void test_refused_by_name(void **state)
     (void)state;
     EXPECT("GIF89a\1\0\1\0", INK_UNIMPLEMENTED, "GIF images are not supported: convert to PNG");
     EXPECT("BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", INK_UNIMPLEMENTED, "BMP images");
-    EXPECT("\0\0\0\x18" "ftypheic\0\0\0\0", INK_UNIMPLEMENTED, "HEIC images");
-    EXPECT("\0\0\0\x18" "ftypmif1\0\0\0\0", INK_UNIMPLEMENTED, "HEIF images");
-    EXPECT("\0\0\0\x1c" "ftypavif\0\0\0\0", INK_UNIMPLEMENTED, "AVIF images");
-    EXPECT("\0\0\0\x1c" "ftypisom\0\0\0\0", INK_UNIMPLEMENTED, "video");
+    EXPECT("\0\0\0\x18"
+           "ftypheic\0\0\0\0",
+           INK_UNIMPLEMENTED, "HEIC images");
+    EXPECT("\0\0\0\x18"
+           "ftypmif1\0\0\0\0",
+           INK_UNIMPLEMENTED, "HEIF images");
+    EXPECT("\0\0\0\x1c"
+           "ftypavif\0\0\0\0",
+           INK_UNIMPLEMENTED, "AVIF images");
+    EXPECT("\0\0\0\x1c"
+           "ftypisom\0\0\0\0",
+           INK_UNIMPLEMENTED, "video");
     EXPECT("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", INK_UNIMPLEMENTED, "PDF documents");
     EXPECT("junk\n%PDF-1.4\n", INK_UNIMPLEMENTED, "PDF documents");
     EXPECT("<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\"/>", INK_UNIMPLEMENTED, "SVG drawings");

@@ -1,8 +1,8 @@
 /* test_image_processor.c - raw pixels, orientation, patches, and the mini model's recorded pixel values. */
-#include "image/processor.h"
-#include "image/patchify.h"
 #include "core/dtype.h"
 #include "core/rng.h"
+#include "image/patchify.h"
+#include "image/processor.h"
 #include "image_files.h"
 
 #include <math.h>
@@ -24,7 +24,8 @@ static void test_pixel_formats(void **state)
         pixel_format f = (pixel_format)rng_below(&r, PIXEL_FORMAT_COUNT);
         int w = (int)rng_range(&r, 1, 20), h = (int)rng_range(&r, 1, 20), n = pixel_format_channels(f);
         size_t row = (size_t)(w * n), stride = rng_below(&r, 2) ? row + rng_below(&r, 9) : 0, step = stride ? stride : row;
-        size_t size = step * (size_t)(h - 1) + row; /* nothing behind the last row: a reader of too much is caught by ASan */
+        size_t size =
+            step * (size_t)(h - 1) + row; /* nothing behind the last row: a reader of too much is caught by ASan */
         uint8_t *data = malloc(size);
         assert_non_null(data);
         for (size_t i = 0; i < size; i++)
@@ -86,13 +87,13 @@ static void test_orientation(void **state)
                     for (int x = 0; x < w; x++) {
                         int X = x, Y = y, mx = w - 1 - x, my = h - 1 - y;
                         switch (o) {
-                        case 2: X = mx; break;             /* row 0 top, column 0 right */
-                        case 3: X = mx, Y = my; break;     /* bottom, right */
-                        case 4: Y = my; break;             /* bottom, left */
-                        case 5: X = y, Y = x; break;       /* left, top */
-                        case 6: X = my, Y = x; break;      /* right, top */
-                        case 7: X = my, Y = mx; break;     /* right, bottom */
-                        case 8: X = y, Y = mx; break;      /* left, bottom */
+                        case 2: X = mx; break;         /* row 0 top, column 0 right */
+                        case 3: X = mx, Y = my; break; /* bottom, right */
+                        case 4: Y = my; break;         /* bottom, left */
+                        case 5: X = y, Y = x; break;   /* left, top */
+                        case 6: X = my, Y = x; break;  /* right, top */
+                        case 7: X = my, Y = mx; break; /* right, bottom */
+                        case 8: X = y, Y = mx; break;  /* left, bottom */
                         default: break;
                         }
                         const uint8_t *p = img.pixels + 3 * (Y * img.width + X);
@@ -271,8 +272,9 @@ static void test_golden(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pixel_formats),   cmocka_unit_test(test_pixel_arguments),     cmocka_unit_test(test_orientation),
-        cmocka_unit_test(test_table),           cmocka_unit_test(test_patch_order),         cmocka_unit_test(test_patch_arguments),
+        cmocka_unit_test(test_pixel_formats),       cmocka_unit_test(test_pixel_arguments),
+        cmocka_unit_test(test_orientation),         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_patch_order),         cmocka_unit_test(test_patch_arguments),
         cmocka_unit_test(test_processor_arguments), cmocka_unit_test(test_golden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* test_image_resize.c - resampling byte for byte as Pillow, target sizes as the reference, on recorded vectors. */
-#include "image/resize.h"
-#include "image/smart_resize.h"
 #include "core/rng.h"
+#include "image/resize.h"
+#include "image/resize_loops.h"
+#include "image/smart_resize.h"
 #include "image_files.h"
 
 #include <setjmp.h>
@@ -69,7 +70,8 @@ static void test_pillow(void **state)
     int w, h, ow, oh, cases = 0, failures = 0;
     unsigned long long before, after;
     while (fgets(line, sizeof line, f)) {
-        int n = sscanf(line, "%19s %d %d %d %d %19s %llx %llx %1000s", pattern, &w, &h, &ow, &oh, name, &before, &after, hex);
+        int n =
+            sscanf(line, "%19s %d %d %d %d %19s %llx %llx %1000s", pattern, &w, &h, &ow, &oh, name, &before, &after, hex);
         if (n < 8)
             continue;
         image src, out;
@@ -131,7 +133,8 @@ static void test_against_definition(void **state)
                 for (int c = 0; c < 3; c++) {
                     double want = exact_pixel(&src, ow, x, y, c), d = out.pixels[3 * (y * ow + x) + c] - want;
                     if (d > 0.51 || d < -0.51)
-                        fail_msg("%dx%d to %d at %d,%d: %d, exactly %f", w, h, ow, x, y, out.pixels[3 * (y * ow + x) + c], want);
+                        fail_msg("%dx%d to %d at %d,%d: %d, exactly %f", w, h, ow, x, y, out.pixels[3 * (y * ow + x) + c],
+                                 want);
                 }
         assert_int_equal(image_resize(&src, ow, h, RESIZE_BICUBIC, 5, &again), INK_OK);
         assert_int_equal(image_difference(&out, &again), 0);
@@ -139,6 +142,35 @@ static void test_against_definition(void **state)
         image_free(&out);
         image_free(&again);
     }
+}
+
+/* The inner loops give the same bytes for every length, also the clamped ones. */
+static void test_loops_agree(void **state)
+{
+    (void)state;
+#ifdef __x86_64__
+    if (!__builtin_cpu_supports("avx2"))
+        skip();
+    rng r = {.seed = (uint64_t)time(NULL)};
+    print_message("seed %llu\n", (unsigned long long)r.seed);
+    uint8_t src[4000], a[300], b[300];
+    int32_t weights[12];
+    for (size_t i = 0; i < sizeof src; i++)
+        src[i] = (uint8_t)rng_u64(&r);
+    for (size_t n = 0; n < 299; n++) {
+        int count = (int)rng_range(&r, 0, 12);
+        for (int t = 0; t < count; t++)
+            weights[t] = (int32_t)rng_range(&r, -(1 << 19), 1 << 19);
+        memset(a, 77, sizeof a);
+        memset(b, 77, sizeof b);
+        resize_loop_portable(src + n, 301, weights, count, n, a);
+        resize_loop_avx2(src + n, 301, weights, count, n, b);
+        assert_memory_equal(a, b, sizeof a);
+        assert_int_equal(a[n], 77);
+    }
+#else
+    skip();
+#endif
 }
 
 /* The same picture on its side gives the same result on its side when only one axis changes. */
@@ -167,7 +199,8 @@ static void test_flat_stays_flat(void **state)
         assert_int_equal(image_alloc(&src, (int)rng_range(&r, 1, 50), (int)rng_range(&r, 1, 50)), INK_OK);
         memset(src.pixels, round * 6 + 3, bytes_of(&src));
         resize_filter filter = round % 2 ? RESIZE_LANCZOS : RESIZE_BICUBIC;
-        assert_int_equal(image_resize(&src, (int)rng_range(&r, 1, 150), (int)rng_range(&r, 1, 150), filter, 0, &out), INK_OK);
+        assert_int_equal(image_resize(&src, (int)rng_range(&r, 1, 150), (int)rng_range(&r, 1, 150), filter, 0, &out),
+                         INK_OK);
         for (size_t i = 0; i < bytes_of(&out); i++)
             assert_int_equal(out.pixels[i], round * 6 + 3);
         image_free(&src);
@@ -273,8 +306,8 @@ static void test_smart_resize_arguments(void **state)
     static const struct {
         int width, height, factor;
         int64_t low, high;
-    } bad[] = {{0, 5, 28, 1, 1000}, {5, -3, 28, 1, 1000}, {5, 5, 0, 1, 1000}, {5, 5, 5000, 1, 1000},
-               {5, 5, 28, 1000, 10}, {5, 5, 28, -1, 10},  {5, 5, 28, 0, 0},   {5, 5, 28, 0, (int64_t)1 << 40}};
+    } bad[] = {{0, 5, 28, 1, 1000},  {5, -3, 28, 1, 1000}, {5, 5, 0, 1, 1000}, {5, 5, 5000, 1, 1000},
+               {5, 5, 28, 1000, 10}, {5, 5, 28, -1, 10},   {5, 5, 28, 0, 0},   {5, 5, 28, 0, (int64_t)1 << 40}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int w, h;
         assert_int_equal(smart_resize(bad[i].width, bad[i].height, bad[i].factor, bad[i].low, bad[i].high, &w, &h),
@@ -287,6 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pillow),
         cmocka_unit_test(test_against_definition),
+        cmocka_unit_test(test_loops_agree),
         cmocka_unit_test(test_axes_agree),
         cmocka_unit_test(test_flat_stays_flat),
         cmocka_unit_test(test_resize_arguments),

@@ -1,4 +1,5 @@
-/* test_image_robust.c - damaged and lying picture files: an error or the right pixels, quickly, in little memory, silently. */
+/* test_image_robust.c - damaged and lying picture files: an error or the right pixels, quickly, in little memory, silently.
+ */
 #include "core/rng.h"
 #include "image_files.h"
 
@@ -15,25 +16,60 @@
 #include <cmocka.h>
 
 static const char *const files[] = {
-    "rgb_420.jpg",       "progressive.jpg",        "arithmetic.jpg",         "cmyk_adobe.jpg",   "restarts.jpg",
-    "orientation6.jpg",  "grey.jpg",               "rgb8.png",               "rgb8_interlaced.png", "palette4_clear.png",
-    "rgba16.png",        "orientation5.png",       "lossless.webp",          "lossless_alpha.webp", "lossy.webp",
-    "lossy_alpha.webp",  "orientation6.webp",      "rgb8.tif",               "rgb8_lzw_predictor.tif", "rgb8_deflate_tiles.tif",
-    "g4_black_is_zero.tif", "g3.tif",              "cmyk8.tif",              "jpeg_in_tiff_ycbcr.tif", "rgb8_bigtiff.tif",
-    "palette8.tif",      "rgb8_packbits.tif",      "rgb8_separate.tif",      "three_pages.tif",  "rgba8.tif",
+    "rgb_420.jpg",
+    "progressive.jpg",
+    "arithmetic.jpg",
+    "cmyk_adobe.jpg",
+    "restarts.jpg",
+    "orientation6.jpg",
+    "grey.jpg",
+    "rgb8.png",
+    "rgb8_interlaced.png",
+    "palette4_clear.png",
+    "rgba16.png",
+    "orientation5.png",
+    "lossless.webp",
+    "lossless_alpha.webp",
+    "lossy.webp",
+    "lossy_alpha.webp",
+    "orientation6.webp",
+    "rgb8.tif",
+    "rgb8_lzw_predictor.tif",
+    "rgb8_deflate_tiles.tif",
+    "g4_black_is_zero.tif",
+    "g3.tif",
+    "cmyk8.tif",
+    "jpeg_in_tiff_ycbcr.tif",
+    "rgb8_bigtiff.tif",
+    "palette8.tif",
+    "rgb8_packbits.tif",
+    "rgb8_separate.tif",
+    "three_pages.tif",
+    "rgba8.tif",
 };
 enum { FILES = sizeof files / sizeof *files };
 
 static const image_limits small = {1 << 20, 4096, 1 << 20};
 
+/* Seconds of processor time: a busy machine does not fail a test. */
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool known_failure(ink_status s) { return s == INK_BAD_DATA || s == INK_UNIMPLEMENTED || s == INK_RESOURCE_EXHAUSTED; }
+/* For a refusal. A sanitizer prepares its bookkeeping for memory that is asked for and never touched. */
+#ifdef __SANITIZE_ADDRESS__
+#define QUICK 5.0
+#else
+#define QUICK 0.3
+#endif
+
+static bool known_failure(ink_status s)
+{
+    return s == INK_BAD_DATA || s == INK_UNIMPLEMENTED || s == INK_RESOURCE_EXHAUSTED;
+}
 
 /* An exact copy, so that reading past the end is seen by a memory checker. */
 static ink_status decode_copy(const uint8_t *data, size_t size, image *img)
@@ -61,8 +97,8 @@ static void test_truncated(void **state)
             if (s != INK_OK && known_failure(s))
                 continue;
             if (s != INK_OK || image_difference(&whole, &part) != 0)
-                fail_msg("%s cut to %zu of %zu bytes: %s, difference %d", files[i], n, size, s ? ink_last_error() : "decoded",
-                         s ? -1 : image_difference(&whole, &part));
+                fail_msg("%s cut to %zu of %zu bytes: %s, difference %d", files[i], n, size,
+                         s ? ink_last_error() : "decoded", s ? -1 : image_difference(&whole, &part));
             image_free(&part);
             decoded++;
         }
@@ -108,7 +144,8 @@ static void test_damaged(void **state)
         uint8_t *data = read_fixture(files[i], &size);
         assert_non_null(data);
         for (size_t at = 0; at < size; at++) {
-            const uint8_t kept = data[at], values[] = {0, 0xff, kept ^ 0x80, kept + 1, kept - 1, kept ^ 1, (uint8_t)rng_u64(&r)};
+            const uint8_t kept = data[at],
+                          values[] = {0, 0xff, kept ^ 0x80, kept + 1, kept - 1, kept ^ 1, (uint8_t)rng_u64(&r)};
             for (size_t v = 0; v < (at < 200 || size - at < 400 ? sizeof values : 1); v++) {
                 data[at] = values[v];
                 try_damaged(data, size, files[i]);
@@ -156,7 +193,8 @@ static void expect_refused(const uint8_t *data, size_t size, ink_status status, 
     ink_status s = image_decode(data, size, NULL, &img);
     if (s != status || !strstr(ink_last_error(), words))
         fail_msg("expected %s \"%s\", got %s \"%s\"", ink_status_name(status), words, ink_status_name(s), ink_last_error());
-    assert_true(now() - begin < 0.5);
+    if (now() - begin > QUICK)
+        fail_msg("%.2f s for \"%s\"", now() - begin, words);
     assert_true(peak_kib() - before < 32 << 10);
 }
 
@@ -246,7 +284,7 @@ static void test_huge_tiff(void **state)
     (void)state;
     enum { SHORT = 3, LONG = 4 };
     uint8_t data[600];
-    uint32_t tags[][3] = {{256, LONG, 65500}, {257, LONG, 65500}, {258, SHORT, 8},   {259, SHORT, 1}, {262, SHORT, 1},
+    uint32_t tags[][3] = {{256, LONG, 65500}, {257, LONG, 65500}, {258, SHORT, 8},    {259, SHORT, 1}, {262, SHORT, 1},
                           {273, LONG, 130},   {277, SHORT, 1},    {278, LONG, 65500}, {279, LONG, 64}};
     enum { N = sizeof tags / sizeof *tags };
     size_t size = make_tiff(data, tags, N);
@@ -307,17 +345,26 @@ static void test_limits(void **state)
 static void test_overlapping_strips(void **state)
 {
     (void)state;
-    enum { ROWS = 20000, ENTRIES = 9, HEADER = 8 + 2 + 12 * ENTRIES + 4, ARRAYS = HEADER + 8 * ROWS, SIZE = ARRAYS + 400000 };
+    enum {
+        ROWS = 20000,
+        ENTRIES = 9,
+        HEADER = 8 + 2 + 12 * ENTRIES + 4,
+        ARRAYS = HEADER + 8 * ROWS,
+        SIZE = ARRAYS + 400000
+    };
     uint8_t *data = calloc(SIZE, 1);
     assert_non_null(data);
-    const uint32_t tags[ENTRIES][4] = {{256, 3, 1, 8}, {257, 4, 1, ROWS},        {258, 3, 1, 8}, {259, 3, 1, 32773}, {262, 3, 1, 1},
-                                       {273, 4, ROWS, HEADER}, {277, 3, 1, 1}, {278, 3, 1, 1}, {279, 4, ROWS, HEADER + 4 * ROWS}};
+    const uint32_t tags[ENTRIES][4] = {{256, 3, 1, 8},     {257, 4, 1, ROWS}, {258, 3, 1, 8},
+                                       {259, 3, 1, 32773}, {262, 3, 1, 1},    {273, 4, ROWS, HEADER},
+                                       {277, 3, 1, 1},     {278, 3, 1, 1},    {279, 4, ROWS, HEADER + 4 * ROWS}};
     memcpy(data, "II*\0\x08\0\0\0", 8);
     data[8] = ENTRIES;
     for (int i = 0; i < ENTRIES; i++)
         for (int b = 0; b < 12; b++)
-            data[10 + 12 * i + b] =
-                (uint8_t)((b < 4 ? tags[i][0] | tags[i][1] << 16 : b < 8 ? tags[i][2] : tags[i][3]) >> 8 * (b % 4));
+            data[10 + 12 * i + b] = (uint8_t)((b < 4   ? tags[i][0] | tags[i][1] << 16
+                                               : b < 8 ? tags[i][2]
+                                                       : tags[i][3]) >>
+                                              8 * (b % 4));
     for (uint32_t i = 0; i < ROWS; i++)
         for (int b = 0; b < 4; b++) {
             data[HEADER + 4 * i + (uint32_t)b] = (uint8_t)((uint32_t)ARRAYS >> 8 * b);
@@ -394,9 +441,15 @@ int main(void)
 {
     alarm(300); /* a hang is a failure */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_huge_png),  cmocka_unit_test(test_huge_jpeg), cmocka_unit_test(test_huge_webp),
-        cmocka_unit_test(test_huge_tiff), cmocka_unit_test(test_overlapping_strips), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_truncated), cmocka_unit_test(test_damaged),   cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_huge_png),
+        cmocka_unit_test(test_huge_jpeg),
+        cmocka_unit_test(test_huge_webp),
+        cmocka_unit_test(test_huge_tiff),
+        cmocka_unit_test(test_overlapping_strips),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_silent),
         cmocka_unit_test(test_parallel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,8 @@ static ink_status unknown_type(const uint8_t *p, size_t size)
     uint8_t b[8] = {0};
     memcpy(b, p, size < sizeof b ? size : sizeof b);
     return failure(INK_BAD_DATA,
-                   "not a JPEG, PNG, WebP or TIFF image (%zu bytes, beginning %02x %02x %02x %02x %02x %02x %02x %02x)", size,
-                   b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
+                   "not a JPEG, PNG, WebP or TIFF image (%zu bytes, beginning %02x %02x %02x %02x %02x %02x %02x %02x)",
+                   size, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
 }
 
 static ink_status file_too_large(size_t limit)

@@ -14,6 +14,9 @@
  * lacks nothing but its end marker, and libtiff's or libpng's tolerances for harmless oddities, are not errors. In
  * arithmetic JPEG a lost middle before the end marker cannot be told from blank rows, which may take no data.
  *
+ * Peak memory: 3 bytes per pixel of the result, and while decoding up to 4 more for an image with transparency or a TIFF
+ * of one strip, 3 more for a quarter turn, 2 per coefficient for a progressive JPEG.
+ *
  * Errors: INK_BAD_DATA damaged or no picture at all; INK_UNIMPLEMENTED a kind not decoded here, by name;
  * INK_RESOURCE_EXHAUSTED over the limits or out of memory; INK_NOT_FOUND, INK_IO from the file system. Nothing is
  * printed and no global state is touched. On failure *out is empty. */

@@ -19,7 +19,7 @@ typedef struct image_limits {
     int64_t max_pixels;    /* of width * height */
 } image_limits;
 
-/* 256 MiB, 65,500 (the most a JPEG can have is 65,535), 200 million pixels. A NULL limits pointer means these. */
+/* 256 MiB, 65,500 (the most libjpeg-turbo takes), 200 million pixels. A NULL limits pointer means these. */
 #define IMAGE_LIMITS_DEFAULT ((image_limits){(size_t)256 << 20, 65500, 200000000})
 
 /* Pixels of a new image are undefined until written. INK_INVALID_ARGUMENT for a side below 1, INK_RESOURCE_EXHAUSTED
@@ -32,7 +32,15 @@ void image_free(image *img); /* also fine on an empty or already freed one */
 ink_status image_check_size(const image_limits *limits, const char *what, uint64_t width, uint64_t height);
 
 /* ---- raw pixels ---- */
-typedef enum pixel_format { PIXEL_GREY, PIXEL_GREY_ALPHA, PIXEL_RGB, PIXEL_RGBA, PIXEL_BGR, PIXEL_BGRA, PIXEL_FORMAT_COUNT } pixel_format;
+typedef enum pixel_format {
+    PIXEL_GREY,
+    PIXEL_GREY_ALPHA,
+    PIXEL_RGB,
+    PIXEL_RGBA,
+    PIXEL_BGR,
+    PIXEL_BGRA,
+    PIXEL_FORMAT_COUNT
+} pixel_format;
 
 int pixel_format_channels(pixel_format f); /* bytes of one pixel; 0 for a value outside the enum */
 

@@ -11,18 +11,18 @@ void pixel_table_make(pixel_table *t, double rescale, const float mean[3], const
 }
 
 /* One row of pixels goes to one row of every patch it crosses. The three copies differ in the type of an element. */
-#define SPREAD(name, type)                                                                                          \
-    static void name(const image *img, size_t patch, type table[3][256], type *out)                                 \
-    {                                                                                                               \
-        const size_t columns = (size_t)img->width / patch, area = patch * patch;                                    \
-        const uint8_t *p = img->pixels;                                                                             \
-        for (size_t y = 0; y < (size_t)img->height; y++)                                                            \
-            for (size_t column = 0; column < columns; column++) {                                                   \
-                type *to = out + 3 * area * (y / patch * columns + column) + y % patch * patch;                     \
-                for (size_t x = 0; x < patch; x++, p += 3)                                                          \
-                    for (size_t c = 0; c < 3; c++)                                                                  \
-                        to[c * area + x] = table[c][p[c]];                                                          \
-            }                                                                                                       \
+#define SPREAD(name, type)                                                                      \
+    static void name(const image *img, size_t patch, type table[3][256], type *out)             \
+    {                                                                                           \
+        const size_t columns = (size_t)img->width / patch, area = patch * patch;                \
+        const uint8_t *p = img->pixels;                                                         \
+        for (size_t y = 0; y < (size_t)img->height; y++)                                        \
+            for (size_t column = 0; column < columns; column++) {                               \
+                type *to = out + 3 * area * (y / patch * columns + column) + y % patch * patch; \
+                for (size_t x = 0; x < patch; x++, p += 3)                                      \
+                    for (size_t c = 0; c < 3; c++)                                              \
+                        to[c * area + x] = table[c][p[c]];                                      \
+            }                                                                                   \
     }
 SPREAD(spread_f32, float)
 SPREAD(spread_16, uint16_t)
@@ -30,8 +30,8 @@ SPREAD(spread_16, uint16_t)
 ink_status image_patchify(const image *img, int patch, const pixel_table *t, ink_dtype dtype, void *patches, size_t bytes)
 {
     if (patch < 1 || img->width < 1 || img->height < 1 || img->width % patch || img->height % patch)
-        return failure(INK_INVALID_ARGUMENT, "image of %dx%d pixels: sides must be multiples of the patch size %d", img->width,
-                       img->height, patch);
+        return failure(INK_INVALID_ARGUMENT, "image of %dx%d pixels: sides must be multiples of the patch size %d",
+                       img->width, img->height, patch);
     if (dtype != INK_F32 && dtype != INK_BF16 && dtype != INK_F16)
         return failure(INK_INVALID_ARGUMENT, "patches of type %s: expected f32, bf16 or f16", ink_dtype_name(dtype));
     size_t need;

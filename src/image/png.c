@@ -88,7 +88,8 @@ static int find_orientation(png_reader *r)
 static ink_status guarded(png_reader *r, int *orientation)
 {
     /* Chunks that change nothing here are not even unpacked: text and profiles may be compressed without bound. */
-    static const uint8_t ignored[] = "bKGD\0cHRM\0gAMA\0hIST\0iCCP\0iTXt\0oFFs\0pCAL\0pHYs\0sBIT\0sCAL\0sPLT\0sRGB\0tEXt\0tIME\0zTXt";
+    static const uint8_t ignored[] =
+        "bKGD\0cHRM\0gAMA\0hIST\0iCCP\0iTXt\0oFFs\0pCAL\0pHYs\0sBIT\0sCAL\0sPLT\0sRGB\0tEXt\0tIME\0zTXt";
     if (setjmp(png_jmpbuf(r->png)))
         return failure(INK_BAD_DATA, "damaged PNG: %s", r->message);
     png_set_read_fn(r->png, r, on_read);

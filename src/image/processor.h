@@ -39,6 +39,6 @@ size_t image_grid_bytes(const image_processor *p, const image_grid *g, ink_dtype
 
 /* Resizes (bicubic), normalises and writes the patches; `g` comes from image_processor_grid for this image's size.
  * dtype: INK_F32, INK_BF16 or INK_F16. threads: 0 for the default; the result does not depend on it. */
-ink_status image_processor_run(const image_processor *p, const image *img, const image_grid *g, ink_dtype dtype, void *patches,
-                               size_t bytes, int threads);
+ink_status image_processor_run(const image_processor *p, const image *img, const image_grid *g, ink_dtype dtype,
+                               void *patches, size_t bytes, int threads);
 #endif

@@ -2,12 +2,16 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "image/resize_loops.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRACTION_BITS = 22, LANES = 16 };
+enum {
+    LANES = 32, /* rows that the columns pass does together */
+    PIECE = 128 /* bytes of a row worked on at a time */
+};
 
 /* ---- filters ---- */
 static double bicubic(double t)
@@ -60,7 +64,7 @@ static int fill_taps(double c, double stretch, double radius, double (*k)(double
         sum += real[x - lo];
     }
     for (int i = 0; i < hi - lo; i++) {
-        double w = (sum != 0.0 ? real[i] / sum : real[i]) * (1 << FRACTION_BITS);
+        double w = (sum != 0.0 ? real[i] / sum : real[i]) * (1 << RESIZE_FRACTION_BITS);
         weights[i] = (int32_t)(w < 0 ? w - 0.5 : w + 0.5);
     }
     *first = lo;
@@ -89,109 +93,74 @@ static ink_status taps_make(axis_taps *t, int in, int out, resize_filter filter)
     return INK_RESOURCE_EXHAUSTED;
 }
 
-/* ---- the inner loop: LANES bytes of output from `count` rows of input, `stride` bytes apart ----
- * Sums stay inside 32 bits: the absolute weights of both filters add up to less than 2. Written for the compiler to
- * vectorise; the same code is compiled once more for AVX2, whose 32-bit multiplication it wants. */
-static inline __attribute__((always_inline)) void weigh(const uint8_t *src, size_t stride, const int32_t *weights, int count,
-                                                        uint8_t *dst)
+/* ---- the inner loop ---- */
+void resize_loop_portable(const uint8_t *src, size_t stride, const int32_t *weights, int count, size_t n, uint8_t *dst)
 {
-    int32_t sum[LANES];
-    for (int l = 0; l < LANES; l++)
-        sum[l] = 1 << (FRACTION_BITS - 1);
-    for (int t = 0; t < count; t++, src += stride)
-        for (int l = 0; l < LANES; l++)
-            sum[l] += weights[t] * src[l];
-    for (int l = 0; l < LANES; l++) {
-        int32_t v = sum[l] >> FRACTION_BITS;
-        dst[l] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
-    }
-}
-
-/* Any number n of bytes; the last few go through a copy so that nothing past a row is read. */
-static inline __attribute__((always_inline)) void weigh_row(const uint8_t *src, size_t stride, const int32_t *weights,
-                                                            int count, size_t n, uint8_t *dst)
-{
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        weigh(src + i, stride, weights, count, dst + i);
-    for (; i < n; i++) {
-        int32_t sum = 1 << (FRACTION_BITS - 1);
+    int32_t sums[PIECE]; /* in the first cache; the loop over them is vectorised */
+    for (size_t i = 0; i < n; i += PIECE) {
+        const size_t m = n - i < PIECE ? n - i : PIECE;
+        for (size_t j = 0; j < m; j++)
+            sums[j] = 1 << (RESIZE_FRACTION_BITS - 1);
         for (int t = 0; t < count; t++)
-            sum += weights[t] * src[i + (size_t)t * stride];
-        sum >>= FRACTION_BITS;
-        dst[i] = (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
+            for (size_t j = 0; j < m; j++)
+                sums[j] += weights[t] * src[i + (size_t)t * stride + j];
+        for (size_t j = 0; j < m; j++) {
+            const int32_t v = sums[j] >> RESIZE_FRACTION_BITS;
+            dst[i + j] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+        }
     }
 }
 
-/* LANES rows side by side: `columns` holds byte b of row l at [b][l], so that the columns pass is the rows pass again.
- * Result likewise, [3 out][LANES]. */
-static inline __attribute__((always_inline)) void weigh_columns(const uint8_t *columns, const axis_taps *t, uint8_t *result)
-{
-    for (int i = 0; i < t->out; i++)
-        for (int c = 0; c < 3; c++)
-            weigh(columns + LANES * (3 * (size_t)t->first[i] + c), 3 * LANES, t->weights + (size_t)i * (size_t)t->most,
-                  t->count[i], result + LANES * (3 * (size_t)i + c));
-}
-
-typedef struct resize_loops {
-    void (*row)(const uint8_t *src, size_t stride, const int32_t *weights, int count, size_t n, uint8_t *dst);
-    void (*columns)(const uint8_t *columns, const axis_taps *t, uint8_t *result);
-} resize_loops;
-
-static void row_portable(const uint8_t *src, size_t stride, const int32_t *weights, int count, size_t n, uint8_t *dst)
-{
-    weigh_row(src, stride, weights, count, n, dst);
-}
-
-static void columns_portable(const uint8_t *columns, const axis_taps *t, uint8_t *result) { weigh_columns(columns, t, result); }
-
-#ifdef __x86_64__
-__attribute__((target("avx2"))) static void row_avx2(const uint8_t *src, size_t stride, const int32_t *weights, int count,
-                                                     size_t n, uint8_t *dst)
-{
-    weigh_row(src, stride, weights, count, n, dst);
-}
-
-__attribute__((target("avx2"))) static void columns_avx2(const uint8_t *columns, const axis_taps *t, uint8_t *result)
-{
-    weigh_columns(columns, t, result);
-}
-#endif
-
-static resize_loops choose_loops(void)
+static resize_loop *choose_loop(void)
 {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2"))
-        return (resize_loops){row_avx2, columns_avx2};
+        return resize_loop_avx2;
 #endif
-    return (resize_loops){row_portable, columns_portable};
+    return resize_loop_portable;
 }
 
 /* ---- passes ---- */
 
-/* dst[b][l] = byte b of row l; rows past `rows` repeat the last. */
+/* LANES rows side by side, dst[b][l] = byte b of row l, so that the columns pass runs the loop of the rows pass. Rows past
+ * `rows` repeat the last. */
 static void rows_to_lanes(const uint8_t *src, size_t row_bytes, int rows, uint8_t *dst)
 {
-    for (int l = 0; l < LANES; l++) {
-        const uint8_t *row = src + row_bytes * (size_t)(l < rows ? l : rows - 1);
-        for (size_t b = 0; b < row_bytes; b++)
-            dst[b * LANES + (size_t)l] = row[b];
+    for (size_t b0 = 0; b0 < row_bytes; b0 += PIECE) { /* a piece of dst stays in the first cache */
+        const size_t end = row_bytes - b0 < PIECE ? row_bytes : b0 + PIECE;
+        for (size_t l = 0; l < LANES; l++) {
+            const uint8_t *row = src + row_bytes * (l < (size_t)rows ? l : (size_t)rows - 1);
+            for (size_t b = b0; b < end; b++)
+                dst[b * LANES + l] = row[b];
+        }
     }
 }
 
 static void lanes_to_rows(const uint8_t *src, size_t row_bytes, int rows, uint8_t *dst)
 {
-    for (int l = 0; l < rows; l++)
-        for (size_t b = 0; b < row_bytes; b++)
-            dst[row_bytes * (size_t)l + b] = src[b * LANES + (size_t)l];
+    for (size_t b0 = 0; b0 < row_bytes; b0 += PIECE) {
+        const size_t end = row_bytes - b0 < PIECE ? row_bytes : b0 + PIECE;
+        for (size_t l = 0; l < (size_t)rows; l++)
+            for (size_t b = b0; b < end; b++)
+                dst[row_bytes * l + b] = src[b * LANES + l];
+    }
+}
+
+/* One output pixel of LANES rows after the other; in and result are [bytes][LANES]. */
+static void weigh_columns(resize_loop *loop, const uint8_t *in, const axis_taps *t, uint8_t *result)
+{
+    for (int i = 0; i < t->out; i++)
+        loop(in + LANES * 3 * (size_t)t->first[i], 3 * LANES, t->weights + (size_t)i * (size_t)t->most, t->count[i],
+             3 * LANES, result + LANES * 3 * (size_t)i);
 }
 
 static ink_status resize_width(const image *src, int width, resize_filter filter, int threads, image *out)
 {
     axis_taps taps;
     TRY(taps_make(&taps, src->width, width, filter));
-    const resize_loops loops = choose_loops();
-    const size_t in_bytes = 3 * (size_t)src->width, out_bytes = 3 * (size_t)width, lane_bytes = LANES * (in_bytes + out_bytes);
+    resize_loop *const loop = choose_loop();
+    const size_t in_bytes = 3 * (size_t)src->width, out_bytes = 3 * (size_t)width,
+                 lane_bytes = LANES * (in_bytes + out_bytes);
     uint8_t *scratch = alloc_array((size_t)threads, lane_bytes); /* per thread: input, result */
     ink_status s = scratch ? image_alloc(out, width, src->height) : INK_RESOURCE_EXHAUSTED;
     if (s == INK_OK) {
@@ -200,7 +169,7 @@ static ink_status resize_width(const image *src, int width, resize_filter filter
             uint8_t *in = scratch + lane_bytes * (size_t)thread_index(), *result = in + LANES * in_bytes;
             int rows = src->height - y < LANES ? src->height - y : LANES;
             rows_to_lanes(src->pixels + in_bytes * (size_t)y, in_bytes, rows, in);
-            loops.columns(in, &taps, result);
+            weigh_columns(loop, in, &taps, result);
             lanes_to_rows(result, out_bytes, rows, out->pixels + out_bytes * (size_t)y);
         }
     }
@@ -213,14 +182,14 @@ static ink_status resize_height(const image *src, int height, resize_filter filt
 {
     axis_taps taps;
     TRY(taps_make(&taps, src->height, height, filter));
-    const resize_loops loops = choose_loops();
+    resize_loop *const loop = choose_loop();
     const size_t row = 3 * (size_t)src->width;
     ink_status s = image_alloc(out, src->width, height);
     if (s == INK_OK) {
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (int y = 0; y < height; y++)
-            loops.row(src->pixels + row * (size_t)taps.first[y], row, taps.weights + (size_t)y * (size_t)taps.most,
-                      taps.count[y], row, out->pixels + row * (size_t)y);
+            loop(src->pixels + row * (size_t)taps.first[y], row, taps.weights + (size_t)y * (size_t)taps.most,
+                 taps.count[y], row, out->pixels + row * (size_t)y);
     }
     taps_free(&taps);
     return s;

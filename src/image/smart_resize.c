@@ -12,8 +12,9 @@ ink_status smart_resize(int width, int height, int factor, int64_t min_pixels, i
                         int *out_height)
 {
     if (width < 1 || height < 1 || factor < 1 || factor > 4096)
-        return failure(INK_INVALID_ARGUMENT, "image size %dx%d with factor %d: sides must be at least 1, the factor 1 to 4096",
-                       width, height, factor);
+        return failure(INK_INVALID_ARGUMENT,
+                       "image size %dx%d with factor %d: sides must be at least 1, the factor 1 to 4096", width, height,
+                       factor);
     if (min_pixels < 0 || max_pixels < 1 || min_pixels > max_pixels || max_pixels > INT_MAX)
         return failure(INK_INVALID_ARGUMENT, "pixel limits %lld to %lld: expected 0 <= min_pixels <= max_pixels < 2^31",
                        (long long)min_pixels, (long long)max_pixels);

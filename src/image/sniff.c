@@ -10,7 +10,10 @@ typedef struct signature {
     const char *name;
 } signature;
 
-#define SIGNATURE(at, bytes, type, name) {at, sizeof(bytes) - 1, bytes, type, name}
+#define SIGNATURE(at, bytes, type, name)         \
+    {                                            \
+        at, sizeof(bytes) - 1, bytes, type, name \
+    }
 
 /* The first row that matches wins. ISO media files ("ftyp") are told apart by their major brand. */
 static const signature signatures[] = {
@@ -49,8 +52,8 @@ static bool is_bmp(const uint8_t *d, size_t n)
 
 static bool is_pnm(const uint8_t *d, size_t n)
 {
-    return n >= 3 && d[0] == 'P' && ((d[1] >= '1' && d[1] <= '7') || d[1] == 'F' || d[1] == 'f') && strchr("\n\r\t ", d[2]) &&
-           d[2];
+    return n >= 3 && d[0] == 'P' && ((d[1] >= '1' && d[1] <= '7') || d[1] == 'F' || d[1] == 'f') &&
+           strchr("\n\r\t ", d[2]) && d[2];
 }
 
 static bool contains(const uint8_t *d, size_t n, const char *word)

@@ -31,7 +31,8 @@ static ink_status webp_failure(VP8StatusCode code)
     case VP8_STATUS_OUT_OF_MEMORY: return failure(INK_RESOURCE_EXHAUSTED, "out of memory for a WebP image");
     case VP8_STATUS_NOT_ENOUGH_DATA:
     case VP8_STATUS_SUSPENDED: return failure(INK_BAD_DATA, "WebP ends early");
-    case VP8_STATUS_UNSUPPORTED_FEATURE: return failure(INK_UNIMPLEMENTED, "WebP with an unsupported feature: convert to PNG");
+    case VP8_STATUS_UNSUPPORTED_FEATURE:
+        return failure(INK_UNIMPLEMENTED, "WebP with an unsupported feature: convert to PNG");
     default: return failure(INK_BAD_DATA, "damaged WebP");
     }
 }
