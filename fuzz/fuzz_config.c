@@ -1,4 +1,5 @@
-/* fuzz_config.c - any bytes are either refused or give settings within the documented ranges. The first byte picks the file. */
+/* fuzz_config.c - any bytes are either refused or give settings within the documented ranges. The first byte picks the
+ * file. */
 #include "models/paddleocr_vl/config.h"
 #include "models/paddleocr_vl/tensors.h"
 

@@ -1,7 +1,7 @@
 /* test_config.c - a checkpoint's settings: both forms of config.json, the image processor's files, and bad values. */
 #include "models/paddleocr_vl/config.h"
 
-#include "test_formats_support.h"
+#include "test_formats_config.h"
 
 #include <math.h>
 
@@ -69,7 +69,7 @@ static void test_flat_and_nested_agree(void **state)
     assert_false(flat.text.tie_word_embeddings);
     assert_true(nested.text.tie_word_embeddings);
     nested.text.tie_word_embeddings = false;
-    assert_memory_equal(&flat, &nested, sizeof flat);
+    assert_same_config(&flat, &nested);
 }
 
 static void test_defaults_equal_published(void **state)
@@ -78,7 +78,7 @@ static void test_defaults_equal_published(void **state)
     paddleocr_vl_config bare, flat;
     parse_ok("{\"model_type\": \"paddleocr_vl\"}", &bare);
     parse_file(DATA_DIR "config-flat.json", &flat);
-    assert_memory_equal(&bare, &flat, sizeof flat);
+    assert_same_config(&bare, &flat);
 }
 
 /* With a text_config, language-model fields at the root mean nothing. */
@@ -86,7 +86,8 @@ static void test_nested_wins(void **state)
 {
     (void)state;
     paddleocr_vl_config c;
-    parse_ok("{\"model_type\": \"paddleocr_vl\", \"hidden_size\": 99, \"eos_token_id\": 7, \"text_config\": {\"hidden_size\": 64, "
+    parse_ok("{\"model_type\": \"paddleocr_vl\", \"hidden_size\": 99, \"eos_token_id\": 7, \"text_config\": "
+             "{\"hidden_size\": 64, "
              "\"eos_token_id\": [3, 4]}}",
              &c);
     assert_int_equal(c.text.hidden_size, 64);
@@ -99,12 +100,15 @@ static void test_rope_spellings(void **state)
 {
     (void)state;
     paddleocr_vl_config c;
-    parse_ok("{\"model_type\": \"paddleocr_vl\", \"rope_theta\": 10000, \"head_dim\": 8, \"rope_scaling\": {\"type\": \"default\", "
+    parse_ok("{\"model_type\": \"paddleocr_vl\", \"rope_theta\": 10000, \"head_dim\": 8, \"rope_scaling\": {\"type\": "
+             "\"default\", "
              "\"mrope_section\": [2, 1, 1]}}",
              &c);
     assert_true(c.text.rope_theta == 10000 && c.text.mrope_section[0] == 2);
-    parse_ok("{\"model_type\": \"paddleocr_vl\", \"head_dim\": 8, \"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 77.5, "
-             "\"mrope_section\": [2, 1, 1]}, \"vision_config\": {\"rope_parameters\": {\"rope_type\": \"axial\", \"rope_theta\": 5000.0}}}",
+    parse_ok("{\"model_type\": \"paddleocr_vl\", \"head_dim\": 8, \"rope_parameters\": {\"rope_type\": \"default\", "
+             "\"rope_theta\": 77.5, "
+             "\"mrope_section\": [2, 1, 1]}, \"vision_config\": {\"rope_parameters\": {\"rope_type\": \"axial\", "
+             "\"rope_theta\": 5000.0}}}",
              &c);
     assert_true(c.text.rope_theta == 77.5 && c.vision.rope_theta == 5000);
     parse_ok("{\"model_type\": \"paddleocr_vl\", \"rope_scaling\": null, \"num_key_value_heads\": null}", &c);
@@ -138,7 +142,8 @@ static void test_bad_configs(void **state)
         {CFG("\"intermediate_size\": 0"), INK_BAD_DATA, "intermediate_size"},
         {CFG("\"num_hidden_layers\": 100000"), INK_BAD_DATA, "num_hidden_layers is 100000"},
         {CFG("\"num_attention_heads\": 0"), INK_BAD_DATA, "num_attention_heads is 0"},
-        {CFG("\"num_key_value_heads\": 3"), INK_BAD_DATA, "num_attention_heads 16 is not a multiple of num_key_value_heads 3"},
+        {CFG("\"num_key_value_heads\": 3"), INK_BAD_DATA,
+         "num_attention_heads 16 is not a multiple of num_key_value_heads 3"},
         {CFG("\"head_dim\": 127"), INK_BAD_DATA, "head_dim is 127, expected an even number"},
         {CFG("\"head_dim\": 64"), INK_BAD_DATA, "mrope_section [16,24,24] sums to 64, expected head_dim / 2 = 32"},
         {CFG("\"head_dim\": 0"), INK_BAD_DATA, "head_dim is 0"},
@@ -155,7 +160,8 @@ static void test_bad_configs(void **state)
         {CFG("\"rope_theta\": 0"), INK_BAD_DATA, "rope_theta is 0"},
         {CFG("\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4}"), INK_UNIMPLEMENTED, "rope_scaling.type is \"yarn\""},
         {CFG("\"rope_scaling\": []"), INK_BAD_DATA, "rope_scaling is a list, expected an object"},
-        {CFG("\"rope_scaling\": {\"mrope_section\": [32, 32]}"), INK_BAD_DATA, "rope_scaling.mrope_section has 2 elements, expected 3"},
+        {CFG("\"rope_scaling\": {\"mrope_section\": [32, 32]}"), INK_BAD_DATA,
+         "rope_scaling.mrope_section has 2 elements, expected 3"},
         {CFG("\"rope_scaling\": {\"mrope_section\": [64, 64, -64]}"), INK_BAD_DATA, "mrope_section[2] is -64"},
         {CFG("\"max_position_embeddings\": 0"), INK_BAD_DATA, "max_position_embeddings"},
         {CFG("\"text_config\": 5"), INK_BAD_DATA, "text_config is an integer, expected an object"},
@@ -167,11 +173,13 @@ static void test_bad_configs(void **state)
         {CFG("\"vision_config\": {\"image_size\": 13}"), INK_BAD_DATA, "image_size 13 is smaller than patch_size 14"},
         {CFG("\"vision_config\": {\"num_channels\": 4}"), INK_UNIMPLEMENTED, "num_channels is 4, only 3"},
         {CFG("\"vision_config\": {\"spatial_merge_size\": 3}"), INK_UNIMPLEMENTED, "spatial_merge_size is 3, only 2"},
-        {CFG("\"vision_config\": {\"num_attention_heads\": 7}"), INK_BAD_DATA, "hidden_size 1152 over num_attention_heads 7"},
+        {CFG("\"vision_config\": {\"num_attention_heads\": 7}"), INK_BAD_DATA,
+         "hidden_size 1152 over num_attention_heads 7"},
         {CFG("\"vision_config\": {\"num_attention_heads\": 192}"), INK_BAD_DATA, "must be a multiple of 4"},
         {CFG("\"vision_config\": {\"hidden_act\": \"gelu\"}"), INK_UNIMPLEMENTED, "vision_config.hidden_act is \"gelu\""},
         {CFG("\"vision_config\": {\"layer_norm_eps\": \"x\"}"), INK_BAD_DATA, "layer_norm_eps is a string"},
-        {CFG("\"vision_config\": {\"position_embedding_align_corners\": 1}"), INK_BAD_DATA, "position_embedding_align_corners is an integer"},
+        {CFG("\"vision_config\": {\"position_embedding_align_corners\": 1}"), INK_BAD_DATA,
+         "position_embedding_align_corners is an integer"},
         {CFG("\"vision_config\": {\"rope_parameters\": {\"rope_type\": \"yarn\"}}"), INK_UNIMPLEMENTED, "only \"axial\""},
         {CFG("\"hidden_size\": 1, \"hidden_size\": 2"), INK_BAD_DATA, "duplicate"},
     };
@@ -216,7 +224,8 @@ static void test_image_limits(void **state)
         assert_true(c.image.image_mean[0] == 0.5 && c.image.image_std[2] == 0.5);
     }
     paddleocr_vl_config c;
-    assert_ok(parse_image("{\"image_mean\": [0.1, 0.2, 0.3], \"image_std\": 0.25, \"rescale_factor\": 0.00392156862745098}", &c));
+    assert_ok(
+        parse_image("{\"image_mean\": [0.1, 0.2, 0.3], \"image_std\": 0.25, \"rescale_factor\": 0.00392156862745098}", &c));
     assert_true(c.image.image_mean[1] == 0.2 && c.image.image_std[1] == 0.25);
     assert_true(fabs(c.image.rescale_factor - 1.0 / 255) < 1e-16);
 }
@@ -254,7 +263,8 @@ static void test_generation(void **state)
     (void)state;
     paddleocr_vl_config c;
     paddleocr_vl_config_defaults(&c);
-    const char *json = "{\"eos_token_id\": [2, 5], \"bos_token_id\": null, \"pad_token_id\": -1, \"max_new_tokens\": 512, \"do_sample\": true, "
+    const char *json = "{\"eos_token_id\": [2, 5], \"bos_token_id\": null, \"pad_token_id\": -1, \"max_new_tokens\": 512, "
+                       "\"do_sample\": true, "
                        "\"temperature\": 0.5, \"top_p\": 0.9, \"top_k\": 50, \"repetition_penalty\": 1.1, \"unknown\": {}}";
     assert_ok(paddleocr_vl_generation_parse(json, strlen(json), "generation_config.json", &c));
     assert_int_equal(c.generation.eos_count, 2);
@@ -268,7 +278,8 @@ static void test_generation(void **state)
     assert_fails(paddleocr_vl_generation_parse(json, strlen(json), "generation_config.json", &c), INK_BAD_DATA,
                  "generation_config.json: top_p is 1.5, expected 0 to 1");
     json = "{\"repetition_penalty\": 0}";
-    assert_fails(paddleocr_vl_generation_parse(json, strlen(json), "generation_config.json", &c), INK_BAD_DATA, "repetition_penalty is 0");
+    assert_fails(paddleocr_vl_generation_parse(json, strlen(json), "generation_config.json", &c), INK_BAD_DATA,
+                 "repetition_penalty is 0");
 }
 
 static void test_mini(void **state)
@@ -361,10 +372,18 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_values), cmocka_unit_test(test_flat_and_nested_agree), cmocka_unit_test(test_defaults_equal_published),
-        cmocka_unit_test(test_nested_wins),      cmocka_unit_test(test_rope_spellings),        cmocka_unit_test(test_bad_configs),
-        cmocka_unit_test(test_image_limits),     cmocka_unit_test(test_bad_image_settings),    cmocka_unit_test(test_generation),
-        cmocka_unit_test(test_mini),             cmocka_unit_test(test_directory),             cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_published_values),
+        cmocka_unit_test(test_flat_and_nested_agree),
+        cmocka_unit_test(test_defaults_equal_published),
+        cmocka_unit_test(test_nested_wins),
+        cmocka_unit_test(test_rope_spellings),
+        cmocka_unit_test(test_bad_configs),
+        cmocka_unit_test(test_image_limits),
+        cmocka_unit_test(test_bad_image_settings),
+        cmocka_unit_test(test_generation),
+        cmocka_unit_test(test_mini),
+        cmocka_unit_test(test_directory),
+        cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

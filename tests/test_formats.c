@@ -111,7 +111,8 @@ static void test_embedded(void **state)
 static void test_json_fields(void **state)
 {
     (void)state;
-    const char *text = "{\"i\": 5, \"r\": 2.5, \"w\": 1e3, \"b\": true, \"s\": \"x\", \"n\": null, \"l\": [1, 2], \"o\": {\"i\": -1}}";
+    const char *text =
+        "{\"i\": 5, \"r\": 2.5, \"w\": 1e3, \"b\": true, \"s\": \"x\", \"n\": null, \"l\": [1, 2], \"o\": {\"i\": -1}}";
     json_t *object;
     assert_ok(json_parse_object(text, strlen(text), "f.json", &object));
     json_fields f = json_fields_of(object, "f.json"), sub;
@@ -146,14 +147,30 @@ static void test_json_fields(void **state)
     assert_fails(json_sub(&f, "l", &sub), INK_BAD_DATA, "l is a list, expected an object");
     json_decref(object);
 
-    static const char *const bad[] = {"", "[]", "{", "{} x", "{\"a\": 1, \"a\": 2}", "{\"a\": 1e999}", "{\"a\": 99999999999999999999}",
-                                      "{\"a\xff\": 1}", "{\"a\": NaN}"};
+    static const char *const bad[] = {"",
+                                      "[]",
+                                      "{",
+                                      "{} x",
+                                      "{\"a\": 1, \"a\": 2}",
+                                      "{\"a\": 1e999}",
+                                      "{\"a\": 99999999999999999999}",
+                                      "{\"a\xff\": 1}",
+                                      "{\"a\": NaN}"};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
         assert_fails(json_parse_object(bad[k], strlen(bad[k]), "f.json", &object), INK_BAD_DATA, "f.json: ");
     char deep[5000];
     memset(deep, '[', sizeof deep);
     memcpy(deep, "{\"a\":", 5);
     assert_fails(json_parse_object(deep, sizeof deep, "f.json", &object), INK_BAD_DATA, "depth");
+    size_t many = 2 * (size_t)JSON_ITEM_LIMIT + 16;
+    char *list = malloc(many);
+    for (size_t at = 0; at < many; at += 2)
+        memcpy(list + at, "0,", 2);
+    memcpy(list, "{\"a\":[0,", 8);
+    memcpy(list + many - 3, "0]}", 3);
+    assert_fails(json_parse_object(list, many, "f.json", &object), INK_BAD_DATA,
+                 "f.json: the JSON text has more than 4000000 items");
+    free(list);
 }
 
 int main(void)

@@ -171,7 +171,8 @@ static safetensors *write_copy(const mini *m, const char *dir, const changes *c)
         buffers[used] = calloc((size_t)count, 4);
         for (int64_t k = 0; k < count && dtype != INK_I32; k++)
             store_f32(buffers[used], dtype, k, load_f32(e->tensor.data, e->tensor.dtype, k));
-        assert_ok(ink_tensor_init(&tensors[used], dtype, flat ? 1 : e->tensor.rank, flat ? &count : e->tensor.dims, buffers[used]));
+        assert_ok(ink_tensor_init(&tensors[used], dtype, flat ? 1 : e->tensor.rank, flat ? &count : e->tensor.dims,
+                                  buffers[used]));
         used++;
     }
     static float head[1024 * 256];
@@ -331,7 +332,8 @@ static void test_unaligned_file(void **state)
     assert_ok(paddleocr_vl_bind(&m.config, st, &w));
     assert_int_equal(w.copied_bytes, w.bytes);
     assert_true(tensor_is_aligned(&w.text_layers[2].gate));
-    assert_memory_equal(w.text_layers[2].gate.data, original.text_layers[2].gate.data, ink_tensor_bytes(&w.text_layers[2].gate));
+    assert_memory_equal(w.text_layers[2].gate.data, original.text_layers[2].gate.data,
+                        ink_tensor_bytes(&w.text_layers[2].gate));
     assert_ptr_equal(w.lm_head.data, w.embed_tokens.data);
     paddleocr_vl_weights_free(&w);
     paddleocr_vl_weights_free(&original);
@@ -344,9 +346,15 @@ static void test_unaligned_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mini),           cmocka_unit_test(test_embedded_mini),          cmocka_unit_test(test_published_list),
-        cmocka_unit_test(test_resaved_names),  cmocka_unit_test(test_both_schemes_and_dtypes), cmocka_unit_test(test_own_head),
-        cmocka_unit_test(test_all_problems_at_once), cmocka_unit_test(test_fused_export_is_named), cmocka_unit_test(test_unaligned_file),
+        cmocka_unit_test(test_mini),
+        cmocka_unit_test(test_embedded_mini),
+        cmocka_unit_test(test_published_list),
+        cmocka_unit_test(test_resaved_names),
+        cmocka_unit_test(test_both_schemes_and_dtypes),
+        cmocka_unit_test(test_own_head),
+        cmocka_unit_test(test_all_problems_at_once),
+        cmocka_unit_test(test_fused_export_is_named),
+        cmocka_unit_test(test_unaligned_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,10 +199,12 @@ static void test_lying_headers(void **state)
         {"{\"x\":" T("U8", "[9223372036854775807,1,1,1,1,1,1,1,1,2]", "[0,8]") "}", 8, "overflows"},
         {"{\"x\":" T("F32", "[18446744073709551618]", "[0,8]") "}", 8, "too big"},
         {"{\"x\":" T("F32", "[2]", "[9223372036854775800,9223372036854775807]") "}", 8, "span 7 bytes"},
-        {"{\"x\":" T("X9", "[2]", "[0,9223372036854775807]") ",\"y\":" T("X9", "[2]", "[9223372036854775807,9223372036854775807]") "}", 8,
-         ""},
-        {"{\"x\":" T("X9", "[2]", "[0,9223372036854775807]") ",\"y\":" T("U8", "[1]", "[9223372036854775806,9223372036854775807]") "}", 8,
-         "overlap"},
+        {"{\"x\":" T("X9", "[2]", "[0,9223372036854775807]") ",\"y\":" T("X9", "[2]",
+                                                                         "[9223372036854775807,9223372036854775807]") "}",
+         8, ""},
+        {"{\"x\":" T("X9", "[2]", "[0,9223372036854775807]") ",\"y\":" T("U8", "[1]",
+                                                                         "[9223372036854775806,9223372036854775807]") "}",
+         8, "overlap"},
         {"{\"x\":" T("F32", "[0]", "[100,100]") "}", 8, "behind the end"},
         {"{\"x\":" T("F32", "[1]", "[0,4]") ",\"y\":" T("F32", "[1]", "[2,6]") "}", 6, "x and y overlap"},
         {"{\"x\":" T("F32", "[1]", "[0,4]") ",\"y\":" T("F32", "[1]", "[0,4]") "}", 4, "overlap"},
@@ -241,7 +243,9 @@ static void test_valid_oddities(void **state)
     safetensors *st;
     assert_ok(open_header("{}", 0, &st));
     assert_ok(open_header("{\"__metadata__\":{\"a\":\"b\"}}      ", 0, &st));
-    assert_ok(open_header("{\"x\":" T("F32", "[1]", "[0,4]") ",\"e\":" T("F32", "[0,9]", "[4,4]") ",\"f\":" T("I8", "[0]", "[0,0]") "}", 4, &st));
+    assert_ok(open_header(
+        "{\"x\":" T("F32", "[1]", "[0,4]") ",\"e\":" T("F32", "[0,9]", "[4,4]") ",\"f\":" T("I8", "[0]", "[0,0]") "}", 4,
+        &st));
     assert_ok(open_header("{\"\":" T("F32", "[]", "[0,4]") "}", 4, &st));
     assert_ok(open_header("{\"x\":" T("F4", "[3]", "[0,2]") "}", 2, &st)); /* unknown type: size cannot be checked */
 }
@@ -341,7 +345,8 @@ static void test_writer_misuse(void **state)
     safetensors_writer_free(w);
     ink_tensor t;
     assert_ok(ink_tensor_init(&t, INK_F32, 1, (int64_t[]){4}, v));
-    assert_fails(safetensors_save("/nonexistent/w.safetensors", 1, (const char *const[]){"x"}, &t), INK_IO, "/nonexistent/w.safetensors");
+    assert_fails(safetensors_save("/nonexistent/w.safetensors", 1, (const char *const[]){"x"}, &t), INK_IO,
+                 "/nonexistent/w.safetensors");
     remove_dir(dir);
 }
 
@@ -496,7 +501,8 @@ static void test_renamed_single_shard(void **state)
     safetensors_free(st);
 
     /* An index that lists model.safetensors itself counts. */
-    put_string(dir, "model.safetensors.index.json", "{\"weight_map\": {\"t4\": \"model.safetensors\", \"u\": \"more.safetensors\"}}");
+    put_string(dir, "model.safetensors.index.json",
+               "{\"weight_map\": {\"t4\": \"model.safetensors\", \"u\": \"more.safetensors\"}}");
     assert_fails(open_dir(dir, &st), INK_NOT_FOUND, "more.safetensors");
     remove_dir(dir);
 }
@@ -516,11 +522,21 @@ static void test_no_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_tensors),    cmocka_unit_test(test_reference_file),       cmocka_unit_test(test_golden_file),
-        cmocka_unit_test(test_truncation),     cmocka_unit_test(test_mutation),             cmocka_unit_test(test_random_damage),
-        cmocka_unit_test(test_lying_headers),  cmocka_unit_test(test_valid_oddities),       cmocka_unit_test(test_alignment),
-        cmocka_unit_test(test_write_and_read), cmocka_unit_test(test_writer_misuse),        cmocka_unit_test(test_shards),
-        cmocka_unit_test(test_damaged_shards), cmocka_unit_test(test_bad_indexes),          cmocka_unit_test(test_renamed_single_shard),
+        cmocka_unit_test(test_two_tensors),
+        cmocka_unit_test(test_reference_file),
+        cmocka_unit_test(test_golden_file),
+        cmocka_unit_test(test_truncation),
+        cmocka_unit_test(test_mutation),
+        cmocka_unit_test(test_random_damage),
+        cmocka_unit_test(test_lying_headers),
+        cmocka_unit_test(test_valid_oddities),
+        cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_write_and_read),
+        cmocka_unit_test(test_writer_misuse),
+        cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_damaged_shards),
+        cmocka_unit_test(test_bad_indexes),
+        cmocka_unit_test(test_renamed_single_shard),
         cmocka_unit_test(test_no_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

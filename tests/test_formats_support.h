@@ -19,20 +19,20 @@
 #define DATA_DIR INK_SOURCE_DIR "/tests/data/formats/"
 #define MINI_DIR INK_SOURCE_DIR "/models/mini"
 
-#define assert_ok(expr)                                       \
-    do {                                                      \
-        if ((expr) != INK_OK)                                 \
-            fail_msg("%s: %s", #expr, ink_last_error());      \
+#define assert_ok(expr)                                  \
+    do {                                                 \
+        if ((expr) != INK_OK)                            \
+            fail_msg("%s: %s", #expr, ink_last_error()); \
     } while (0)
 
 /* The call fails with `status` and a message that contains `text`. */
-#define assert_fails(expr, status, text)                                                 \
-    do {                                                                                 \
-        int got_ = (int)(expr);                                                          \
-        if (got_ != (int)(status))                                                       \
+#define assert_fails(expr, status, text)                                                               \
+    do {                                                                                               \
+        int got_ = (int)(expr);                                                                        \
+        if (got_ != (int)(status))                                                                     \
             fail_msg("%s: status %d (%s), expected %d", #expr, got_, ink_last_error(), (int)(status)); \
-        if (!strstr(ink_last_error(), text))                                             \
-            fail_msg("%s: message \"%s\" lacks \"%s\"", #expr, ink_last_error(), text);  \
+        if (!strstr(ink_last_error(), text))                                                           \
+            fail_msg("%s: message \"%s\" lacks \"%s\"", #expr, ink_last_error(), text);                \
     } while (0)
 
 static inline void make_dir(char path[64])
@@ -51,7 +51,10 @@ static inline void put_file(const char *dir, const char *name, const void *bytes
     assert_int_equal(fclose(f), 0);
 }
 
-static inline void put_string(const char *dir, const char *name, const char *text) { put_file(dir, name, text, strlen(text)); }
+static inline void put_string(const char *dir, const char *name, const char *text)
+{
+    put_file(dir, name, text, strlen(text));
+}
 
 /* A directory and all below it. */
 static inline void remove_dir(const char *dir)

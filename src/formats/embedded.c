@@ -50,7 +50,8 @@ bool embedded_model_present(void) { return false; }
 ink_status embedded_model_files(model_files *out)
 {
     *out = (model_files){0};
-    return failure(INK_NOT_FOUND, "this build has no embedded model (INK_EMBED_MODEL=OFF); give a model directory, e.g. --model DIR");
+    return failure(INK_NOT_FOUND,
+                   "this build has no embedded model (INK_EMBED_MODEL=OFF); give a model directory, e.g. --model DIR");
 }
 
 #endif

@@ -43,8 +43,8 @@ ink_status model_files_open_directory(const char *path, model_files *out)
         return failure(errno == ENOENT || errno == ENOTDIR ? INK_NOT_FOUND : INK_IO, "cannot open model directory %s: %s",
                        path, strerror(errno));
     if (!S_ISDIR(st.st_mode))
-        return failure(INK_INVALID_ARGUMENT, "%s is not a directory; expected the folder that holds config.json and model.safetensors",
-                       path);
+        return failure(INK_INVALID_ARGUMENT,
+                       "%s is not a directory; expected the folder that holds config.json and model.safetensors", path);
     out->place = copy_string(path);
     return out->place ? INK_OK : INK_RESOURCE_EXHAUSTED;
 }

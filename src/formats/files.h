@@ -10,13 +10,13 @@
 #include "core/status.h"
 
 typedef struct embedded_file {
-    const char *name; /* "config.json" */
+    const char *name;                 /* "config.json" */
     const unsigned char *begin, *end; /* an end rather than a size: link-time addresses make constant tables */
 } embedded_file;
 
 /* A source of files. Free with model_files_close; opened files stay valid after it. */
 typedef struct model_files {
-    char *place; /* the directory's path, or what to call the table in messages; owned */
+    char *place;                /* the directory's path, or what to call the table in messages; owned */
     const embedded_file *table; /* NULL for a directory; borrowed */
     size_t table_count;
 } model_files;

@@ -4,14 +4,27 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Parsed values take many times the room of their text, so the number of separators is limited before parsing. */
+static bool has_too_many_items(const char *text, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < size; i++)
+        n += text[i] == ',' || text[i] == ':';
+    return n > JSON_ITEM_LIMIT;
+}
+
 ink_status json_parse_object(const void *text, size_t size, const char *label, json_t **out)
 {
     json_error_t error;
+    *out = NULL;
+    if (has_too_many_items(text, size))
+        return failure(INK_BAD_DATA, "%s: the JSON text has more than %d items", label, JSON_ITEM_LIMIT);
     *out = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (!*out) {
         if (json_error_code(&error) == json_error_out_of_memory)
             return failure(INK_RESOURCE_EXHAUSTED, "%s: out of memory while parsing JSON", label);
-        return failure(INK_BAD_DATA, "%s: not valid JSON: %s (line %d, column %d)", label, error.text, error.line, error.column);
+        return failure(INK_BAD_DATA, "%s: not valid JSON: %s (line %d, column %d)", label, error.text, error.line,
+                       error.column);
     }
     if (!json_is_object(*out)) {
         json_decref(*out);
@@ -21,7 +34,10 @@ ink_status json_parse_object(const void *text, size_t size, const char *label, j
     return INK_OK;
 }
 
-json_fields json_fields_of(const json_t *object, const char *label) { return (json_fields){.object = object, .label = label}; }
+json_fields json_fields_of(const json_t *object, const char *label)
+{
+    return (json_fields){.object = object, .label = label};
+}
 
 static const json_t *field(const json_fields *f, const char *name)
 {
@@ -130,7 +146,8 @@ static ink_status list_of(const json_fields *f, const char *name, size_t n, cons
     if (!json_is_array(v))
         return wrong_type(f, name, v, "a list");
     if (json_array_size(v) != n)
-        return failure(INK_BAD_DATA, "%s: %s%s has %zu elements, expected %zu", f->label, f->path, name, json_array_size(v), n);
+        return failure(INK_BAD_DATA, "%s: %s%s has %zu elements, expected %zu", f->label, f->path, name, json_array_size(v),
+                       n);
     return INK_OK;
 }
 

@@ -8,8 +8,10 @@
 
 #include <jansson.h>
 
-/* Parses one JSON object: UTF-8 is checked, nesting is limited to 2048, a duplicate key and text behind the object are errors.
- * `label` names the file in messages. The caller owns *out (json_decref). */
+#define JSON_ITEM_LIMIT 4000000 /* commas and colons; a checkpoint of 300,000 tensors stays below */
+
+/* Parses one JSON object: UTF-8 is checked, nesting is limited to 2048 and size to JSON_ITEM_LIMIT; a duplicate key and
+ * text behind the object are errors. `label` names the file in messages. The caller owns *out (json_decref). */
 ink_status json_parse_object(const void *text, size_t size, const char *label, json_t **out);
 
 /* An object whose fields are read. `path` is what to put before a field's name: "" or "vision_config.". */

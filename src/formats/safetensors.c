@@ -16,10 +16,10 @@ static const struct {
     int dtype; /* ink_dtype or -1 */
     int64_t bits;
 } storage_types[] = {
-    {"F64", INK_F64, 64}, {"F32", INK_F32, 32}, {"F16", INK_F16, 16}, {"BF16", INK_BF16, 16}, {"I64", INK_I64, 64},
-    {"I32", INK_I32, 32}, {"U8", INK_U8, 8},    {"BOOL", INK_BOOL, 8}, {"I16", -1, 16},       {"I8", -1, 8},
-    {"U64", -1, 64},      {"U32", -1, 32},      {"U16", -1, 16},       {"F8_E4M3", -1, 8},    {"F8_E5M2", -1, 8},
-    {"C64", -1, 64},
+    {"F64", INK_F64, 64}, {"F32", INK_F32, 32}, {"F16", INK_F16, 16}, {"BF16", INK_BF16, 16},
+    {"I64", INK_I64, 64}, {"I32", INK_I32, 32}, {"U8", INK_U8, 8},    {"BOOL", INK_BOOL, 8},
+    {"I16", -1, 16},      {"I8", -1, 8},        {"U64", -1, 64},      {"U32", -1, 32},
+    {"U16", -1, 16},      {"F8_E4M3", -1, 8},   {"F8_E5M2", -1, 8},   {"C64", -1, 64},
 };
 
 static int find_storage_type(const char *name)
@@ -39,7 +39,8 @@ bool tensor_name_is_clean(const char *name)
 }
 
 /* A list of integers in [0, 2^63); dims beyond `room` are multiplied into the product but not stored. */
-static ink_status read_shape(const char *label, const char *name, const json_t *shape, int room, int64_t *dims, int64_t *numel)
+static ink_status read_shape(const char *label, const char *name, const json_t *shape, int room, int64_t *dims,
+                             int64_t *numel)
 {
     if (!json_is_array(shape))
         return failure(INK_BAD_DATA, "%s: tensor %s: shape is not a list", label, name);
@@ -70,8 +71,8 @@ static ink_status read_offsets(const char *label, const char *name, const json_t
     *begin = json_integer_value(b);
     *end = json_integer_value(e);
     if (*begin < 0 || *end < *begin)
-        return failure(INK_BAD_DATA, "%s: tensor %s: data_offsets [%lld,%lld] are not ordered", label, name, (long long)*begin,
-                       (long long)*end);
+        return failure(INK_BAD_DATA, "%s: tensor %s: data_offsets [%lld,%lld] are not ordered", label, name,
+                       (long long)*begin, (long long)*end);
     return INK_OK;
 }
 
@@ -90,8 +91,8 @@ static ink_status read_entry(arena *names, const char *label, const char *name, 
     TRY(read_offsets(label, name, json_object_get(item, "data_offsets"), begin, &end));
     int type = find_storage_type(dtype);
     if (type >= 0 && end - *begin != numel * (storage_types[type].bits / 8))
-        return failure(INK_BAD_DATA, "%s: tensor %s: data_offsets span %lld bytes, its shape and dtype %s need %lld", label, name,
-                       (long long)(end - *begin), dtype, (long long)(numel * (storage_types[type].bits / 8)));
+        return failure(INK_BAD_DATA, "%s: tensor %s: data_offsets span %lld bytes, its shape and dtype %s need %lld", label,
+                       name, (long long)(end - *begin), dtype, (long long)(numel * (storage_types[type].bits / 8)));
     *out = (safetensors_entry){.file = label, .bytes = (size_t)(end - *begin)};
     memcpy(out->dtype, dtype, strlen(dtype) + 1);
     if (!(out->name = arena_string(names, name)))
@@ -119,7 +120,8 @@ static int by_begin(const void *a, const void *b)
 
 /* Tensors must cover the data exactly once. Empty ones take no room and may share their offset with a neighbour: they are
  * left out by the caller. */
-static ink_status check_cover(const char *label, const safetensors_entry *entries, span *spans, size_t count, size_t available)
+static ink_status check_cover(const char *label, const safetensors_entry *entries, span *spans, size_t count,
+                              size_t available)
 {
     qsort(spans, count, sizeof *spans, by_begin);
     int64_t at = 0;
@@ -136,14 +138,16 @@ static ink_status check_cover(const char *label, const safetensors_entry *entrie
         last = e->name;
     }
     if ((uint64_t)at > available)
-        return failure(INK_BAD_DATA, "%s is truncated: its header describes %lld bytes of tensor data, the file has %zu", label,
-                       (long long)at, available);
+        return failure(INK_BAD_DATA, "%s is truncated: its header describes %lld bytes of tensor data, the file has %zu",
+                       label, (long long)at, available);
     if ((uint64_t)at < available)
-        return failure(INK_BAD_DATA, "%s: %zu bytes behind the last tensor belong to no tensor", label, available - (size_t)at);
+        return failure(INK_BAD_DATA, "%s: %zu bytes behind the last tensor belong to no tensor", label,
+                       available - (size_t)at);
     return INK_OK;
 }
 
-static ink_status read_entries(safetensors_file *f, arena *names, const json_t *header, const unsigned char *data, size_t available)
+static ink_status read_entries(safetensors_file *f, arena *names, const json_t *header, const unsigned char *data,
+                               size_t available)
 {
     const char *label = f->file.label;
     size_t room = json_object_size(header), spans_used = 0;
@@ -183,16 +187,18 @@ ink_status safetensors_file_parse(safetensors_file *f, arena *names)
     const char *label = f->file.label;
     size_t size = f->file.size;
     if (size < 8)
-        return failure(INK_BAD_DATA, "%s is truncated: %zu bytes, a safetensors file begins with an 8-byte header length", label, size);
+        return failure(INK_BAD_DATA, "%s is truncated: %zu bytes, a safetensors file begins with an 8-byte header length",
+                       label, size);
     uint64_t n = 0;
     for (int i = 7; i >= 0; i--)
         n = n << 8 | bytes[i];
     if (n > HEADER_LIMIT)
-        return failure(INK_BAD_DATA, "%s: header length %llu is beyond the format's limit of %u bytes; not a safetensors file?", label,
+        return failure(INK_BAD_DATA,
+                       "%s: header length %llu is beyond the format's limit of %u bytes; not a safetensors file?", label,
                        (unsigned long long)n, HEADER_LIMIT);
     if (n > size - 8)
-        return failure(INK_BAD_DATA, "%s is truncated: its header takes %llu bytes, the file has %zu", label, (unsigned long long)n,
-                       size - 8);
+        return failure(INK_BAD_DATA, "%s is truncated: its header takes %llu bytes, the file has %zu", label,
+                       (unsigned long long)n, size - 8);
     json_t *header;
     TRY(json_parse_object(bytes + 8, (size_t)n, label, &header));
     ink_status s = read_entries(f, names, header, bytes + 8 + n, size - 8 - (size_t)n);
@@ -312,7 +318,8 @@ ink_status safetensors_get(const safetensors *st, const char *name, ink_tensor *
     if (!e)
         return failure(INK_NOT_FOUND, "%s has no tensor %s", st->label, name);
     if (!e->usable)
-        return failure(INK_UNIMPLEMENTED, "%s: tensor %s has dtype %s or a rank that is not supported", e->file, name, e->dtype);
+        return failure(INK_UNIMPLEMENTED, "%s: tensor %s has dtype %s or a rank that is not supported", e->file, name,
+                       e->dtype);
     *out = e->tensor;
     return INK_OK;
 }

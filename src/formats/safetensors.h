@@ -5,9 +5,10 @@
  *
  * What is checked when a file is opened (its data is never touched): N is at most 100 MB and inside the file; the header is
  * one JSON object without duplicate keys; names are free of control characters; dimensions are not negative and their
- * product fits 63 bits; end - begin is exactly the tensor's size; and the tensors cover the data without gap or overlap from
- * its first to its last byte, as the format demands: a gap, an overlap, a missing tail and bytes behind the last tensor are
- * errors. A dtype we have no name for (F8_E4M3, I16, ...) or a rank above INK_MAX_RANK makes only that tensor unusable.
+ * product fits 63 bits; end - begin is exactly the tensor's size; and the tensors cover the data without gap or overlap
+ * from its first to its last byte, as the format demands: a gap, an overlap, a missing tail and bytes behind the last
+ * tensor are errors. A dtype we have no name for (F8_E4M3, I16, ...) or a rank above INK_MAX_RANK makes only that tensor
+ * unusable.
  *
  * A set is immutable after opening and may be shared by threads. */
 #ifndef FORMATS_SAFETENSORS_H
@@ -45,11 +46,11 @@ ink_status safetensors_open_model(const model_files *files, safetensors **out);
 void safetensors_free(safetensors *st); /* NULL is fine; every tensor of the set becomes invalid */
 
 size_t safetensors_count(const safetensors *st);
-const safetensors_entry *safetensors_at(const safetensors *st, size_t i);              /* in strcmp order of names */
-const safetensors_entry *safetensors_find(const safetensors *st, const char *name);    /* NULL if absent; sets no error */
-ink_status safetensors_get(const safetensors *st, const char *name, ink_tensor *out);  /* INK_NOT_FOUND, INK_UNIMPLEMENTED */
-const char *safetensors_label(const safetensors *st);                                  /* file or index it came from */
-size_t safetensors_bytes(const safetensors *st);                                       /* tensor data, all tensors */
+const safetensors_entry *safetensors_at(const safetensors *st, size_t i);             /* in strcmp order of names */
+const safetensors_entry *safetensors_find(const safetensors *st, const char *name);   /* NULL if absent; sets no error */
+ink_status safetensors_get(const safetensors *st, const char *name, ink_tensor *out); /* INK_NOT_FOUND, INK_UNIMPLEMENTED */
+const char *safetensors_label(const safetensors *st);                                 /* file or index it came from */
+size_t safetensors_bytes(const safetensors *st);                                      /* tensor data, all tensors */
 
 /* Largest power of two, at most 4096, that divides the tensor's address. A file whose header is not padded leaves tensors
  * at any address: compare with the element size before loading elements. */

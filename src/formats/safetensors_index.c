@@ -53,8 +53,8 @@ static ink_status index_fill(shard_index *index)
         if (!tensor_name_is_clean(tensor))
             return failure(INK_BAD_DATA, "%s: a tensor name contains a control character", index->label);
         if (!shard || !file_name_is_plain(shard))
-            return failure(INK_BAD_DATA, "%s: weight_map.%s: the shard must be the name of a file in the same directory", index->label,
-                           tensor);
+            return failure(INK_BAD_DATA, "%s: weight_map.%s: the shard must be the name of a file in the same directory",
+                           index->label, tensor);
         index->map[index->count++] = (mapping){tensor, shard};
     }
     qsort(index->map, index->count, sizeof *index->map, by_shard);
@@ -67,7 +67,8 @@ static ink_status index_read(const model_files *files, shard_index *index)
     model_file file;
     TRY(model_file_open(files, INDEX_NAME, &file));
     index->label = copy_string(file.label);
-    ink_status s = index->label ? json_parse_object(file.data, file.size, file.label, &index->json) : INK_RESOURCE_EXHAUSTED;
+    ink_status s =
+        index->label ? json_parse_object(file.data, file.size, file.label, &index->json) : INK_RESOURCE_EXHAUSTED;
     model_file_close(&file);
     if (s == INK_OK)
         s = index_fill(index);
@@ -120,8 +121,8 @@ static int entry_by_name(const void *a, const void *b)
 }
 
 /* Opens one shard and moves the tensors the index assigns to it into the set; absent ones are appended to `missing`. */
-static ink_status merge_shard(const model_files *files, const shard_index *index, size_t first, safetensors *st, strbuf *missing,
-                              size_t *absent)
+static ink_status merge_shard(const model_files *files, const shard_index *index, size_t first, safetensors *st,
+                              strbuf *missing, size_t *absent)
 {
     safetensors_file *shard = &st->files[st->file_count];
     TRY(model_file_open(files, index->map[first].shard, &shard->file));
@@ -160,7 +161,8 @@ static ink_status merge_all(const model_files *files, const shard_index *index, 
         s = strbuf_status(&missing);
     if (s == INK_OK && absent) {
         strbuf text = {0};
-        strbuf_printf(&text, "%s: %zu tensors are not in the shard the index names:%s", index->label, absent, strbuf_text(&missing));
+        strbuf_printf(&text, "%s: %zu tensors are not in the shard the index names:%s", index->label, absent,
+                      strbuf_text(&missing));
         s = failure_text(INK_BAD_DATA, strbuf_text(&text));
         strbuf_free(&text);
     }
@@ -186,10 +188,12 @@ static ink_status open_sharded(const model_files *files, const shard_index *inde
 
 static ink_status no_weights(const model_files *files)
 {
-    static const char *const others[] = {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pdparams", "model_state.pdparams"};
+    static const char *const others[] = {"pytorch_model.bin", "pytorch_model.bin.index.json", "model.pdparams",
+                                         "model_state.pdparams"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (model_files_has(files, others[i]))
-            return failure(INK_NOT_FOUND, "%s holds no " SINGLE_NAME " and no " INDEX_NAME "; %s is not supported: save it as safetensors",
+            return failure(INK_NOT_FOUND,
+                           "%s holds no " SINGLE_NAME " and no " INDEX_NAME "; %s is not supported: save it as safetensors",
                            files->place, others[i]);
     return failure(INK_NOT_FOUND, "%s holds no " SINGLE_NAME " and no " INDEX_NAME, files->place);
 }

@@ -49,12 +49,14 @@ ink_status safetensors_writer_create(const char *path, safetensors_writer **out)
 
 static const char *storage_name(ink_dtype t)
 {
-    static const char *const names[INK_DTYPE_COUNT] = {[INK_F32] = "F32", [INK_F16] = "F16", [INK_BF16] = "BF16", [INK_F64] = "F64",
-                                                       [INK_I32] = "I32", [INK_I64] = "I64", [INK_U8] = "U8",     [INK_BOOL] = "BOOL"};
+    static const char *const names[INK_DTYPE_COUNT] = {
+        [INK_F32] = "F32", [INK_F16] = "F16", [INK_BF16] = "BF16", [INK_F64] = "F64",
+        [INK_I32] = "I32", [INK_I64] = "I64", [INK_U8] = "U8",     [INK_BOOL] = "BOOL"};
     return names[t];
 }
 
-ink_status safetensors_writer_declare(safetensors_writer *w, const char *name, ink_dtype dtype, int rank, const int64_t *dims)
+ink_status safetensors_writer_declare(safetensors_writer *w, const char *name, ink_dtype dtype, int rank,
+                                      const int64_t *dims)
 {
     if (w->fd >= 0)
         return failure(INK_FAILED_PRECONDITION, "%s: tensor %s is declared after the header was written", w->path, name);
@@ -127,7 +129,8 @@ static ink_status lay_out(safetensors_writer *w, strbuf *header)
         strbuf_printf(header, ":{\"dtype\":\"%s\",\"shape\":[", storage_name(t->shape.dtype));
         for (int d = 0; d < t->shape.rank; d++)
             strbuf_printf(header, "%s%lld", d ? "," : "", (long long)t->shape.dims[d]);
-        strbuf_printf(header, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)t->offset, (unsigned long long)w->data_bytes);
+        strbuf_printf(header, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)t->offset,
+                      (unsigned long long)w->data_bytes);
     }
     free(order);
     strbuf_putc(header, '}');
@@ -178,8 +181,8 @@ ink_status safetensors_writer_begin(safetensors_writer *w)
             header.text[i] = (char)(n >> 8 * i & 0xff);
         /* Reserving fails early on a full disk; a file system that cannot reserve fails later, in a write. */
         if (fallocate(w->fd, 0, 0, (off_t)(w->data_start + w->data_bytes)) != 0 && (errno == ENOSPC || errno == EFBIG))
-            s = failure(INK_IO, "cannot reserve %llu bytes for %s: %s", (unsigned long long)(w->data_start + w->data_bytes), w->partial,
-                        strerror(errno));
+            s = failure(INK_IO, "cannot reserve %llu bytes for %s: %s", (unsigned long long)(w->data_start + w->data_bytes),
+                        w->partial, strerror(errno));
     }
     if (s == INK_OK)
         s = write_at(w, header.text, header.length, 0);
@@ -195,8 +198,8 @@ ink_status safetensors_writer_write(safetensors_writer *w, size_t index, size_t 
         return failure(INK_OUT_OF_RANGE, "%s: tensor %zu of %zu", w->path, index, w->count);
     const declared *t = &w->tensors[index];
     if (offset > t->bytes || bytes > t->bytes - offset)
-        return failure(INK_OUT_OF_RANGE, "%s: bytes %zu to %zu of tensor %s, which has %zu", w->path, offset, offset + bytes, t->name,
-                       t->bytes);
+        return failure(INK_OUT_OF_RANGE, "%s: bytes %zu to %zu of tensor %s, which has %zu", w->path, offset,
+                       offset + bytes, t->name, t->bytes);
     TRY(write_at(w, data, bytes, w->data_start + t->offset + offset));
     atomic_fetch_add(&w->written, bytes);
     return INK_OK;

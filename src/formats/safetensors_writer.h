@@ -13,7 +13,8 @@ typedef struct safetensors_writer safetensors_writer;
 ink_status safetensors_writer_create(const char *path, safetensors_writer **out);
 
 /* Names are UTF-8 without control characters and unique. The order of the calls numbers the tensors from 0. */
-ink_status safetensors_writer_declare(safetensors_writer *w, const char *name, ink_dtype dtype, int rank, const int64_t *dims);
+ink_status safetensors_writer_declare(safetensors_writer *w, const char *name, ink_dtype dtype, int rank,
+                                      const int64_t *dims);
 
 /* Fixes the layout, creates the temporary file beside `path`, reserves its space and writes the header. */
 ink_status safetensors_writer_begin(safetensors_writer *w);

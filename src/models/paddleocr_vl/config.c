@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WIDTH 65536   /* of any hidden vector: products of two stay far inside 63 bits */
+#define MAX_WIDTH 65536 /* of any hidden vector: products of two stay far inside 63 bits */
 #define MAX_LAYERS 1024
 #define MAX_HEADS 1024
 #define MAX_VOCAB (1 << 24)
@@ -68,8 +68,8 @@ static ink_status expect_name(const json_fields *f, const char *name, const char
     for (size_t i = 0; value && allowed[i]; i++)
         if (!strcmp(value, allowed[i]))
             return INK_OK;
-    return value ? failure(INK_UNIMPLEMENTED, "%s: %s%s is \"%.64s\", only \"%s\" is supported", f->label, f->path, name, value,
-                           allowed[0])
+    return value ? failure(INK_UNIMPLEMENTED, "%s: %s%s is \"%.64s\", only \"%s\" is supported", f->label, f->path, name,
+                           value, allowed[0])
                  : INK_OK;
 }
 
@@ -78,8 +78,8 @@ static ink_status expect_bool(const json_fields *f, const char *name, bool wante
     bool value = wanted;
     TRY(json_bool(f, name, &value));
     if (value != wanted)
-        return failure(INK_UNIMPLEMENTED, "%s: %s%s is %s, only %s is supported", f->label, f->path, name, value ? "true" : "false",
-                       wanted ? "true" : "false");
+        return failure(INK_UNIMPLEMENTED, "%s: %s%s is %s, only %s is supported", f->label, f->path, name,
+                       value ? "true" : "false", wanted ? "true" : "false");
     return INK_OK;
 }
 
@@ -104,7 +104,8 @@ static ink_status read_eos(const json_fields *f, paddleocr_vl_generation_config 
     }
     size_t n = json_array_size(v);
     if (n < 1 || n > PADDLEOCR_VL_MAX_EOS)
-        return failure(INK_BAD_DATA, "%s: %seos_token_id lists %zu ids, expected 1 to %d", f->label, f->path, n, PADDLEOCR_VL_MAX_EOS);
+        return failure(INK_BAD_DATA, "%s: %seos_token_id lists %zu ids, expected 1 to %d", f->label, f->path, n,
+                       PADDLEOCR_VL_MAX_EOS);
     TRY(json_ints(f, "eos_token_id", n, 0, MAX_VOCAB, g->eos_token_ids));
     g->eos_count = (int)n;
     return INK_OK;
@@ -190,9 +191,11 @@ static ink_status read_model_type(const json_fields *f)
     if (!type)
         return failure(INK_BAD_DATA, "%s: model_type is missing, expected \"paddleocr_vl\"", f->label);
     if (strcmp(type, "paddleocr_vl") != 0)
-        return failure(INK_UNIMPLEMENTED, "%s: model_type is \"%.64s\", only \"paddleocr_vl\" is supported", f->label, type);
+        return failure(INK_UNIMPLEMENTED, "%s: model_type is \"%.64s\", only \"paddleocr_vl\" is supported", f->label,
+                       type);
     if (json_has(f, "quantization_config"))
-        return failure(INK_UNIMPLEMENTED, "%s: quantization_config is set; quantised checkpoints are not supported", f->label);
+        return failure(INK_UNIMPLEMENTED, "%s: quantization_config is set; quantised checkpoints are not supported",
+                       f->label);
     return INK_OK;
 }
 
@@ -260,8 +263,8 @@ static ink_status read_image(const json_fields *f, paddleocr_vl_config *c)
     paddleocr_vl_image_config *image = &c->image;
     TRY(read_limits(f, image));
     if (image->min_pixels > image->max_pixels)
-        return failure(INK_BAD_DATA, "%s: min_pixels %lld is larger than max_pixels %lld", f->label, (long long)image->min_pixels,
-                       (long long)image->max_pixels);
+        return failure(INK_BAD_DATA, "%s: min_pixels %lld is larger than max_pixels %lld", f->label,
+                       (long long)image->min_pixels, (long long)image->max_pixels);
     TRY(read_channels(f, "image_mean", -10, 10, image->image_mean));
     TRY(read_channels(f, "image_std", 1e-6, 1e6, image->image_std));
     TRY(json_number(f, "rescale_factor", 1e-9, 1e9, &image->rescale_factor));
@@ -321,13 +324,14 @@ ink_status paddleocr_vl_config_check(const paddleocr_vl_config *c, const char *l
         return failure(INK_BAD_DATA, "%s: head_dim is %d, expected an even number", label, t->head_dim);
     int sections = t->mrope_section[0] + t->mrope_section[1] + t->mrope_section[2];
     if (sections != t->head_dim / 2)
-        return failure(INK_BAD_DATA, "%s: mrope_section [%d,%d,%d] sums to %d, expected head_dim / 2 = %d", label, t->mrope_section[0],
-                       t->mrope_section[1], t->mrope_section[2], sections, t->head_dim / 2);
+        return failure(INK_BAD_DATA, "%s: mrope_section [%d,%d,%d] sums to %d, expected head_dim / 2 = %d", label,
+                       t->mrope_section[0], t->mrope_section[1], t->mrope_section[2], sections, t->head_dim / 2);
     if (v->hidden_size % v->num_attention_heads || v->head_dim % 4)
-        return failure(INK_BAD_DATA, "%s: vision_config.hidden_size %d over num_attention_heads %d must be a multiple of 4", label,
-                       v->hidden_size, v->num_attention_heads);
+        return failure(INK_BAD_DATA, "%s: vision_config.hidden_size %d over num_attention_heads %d must be a multiple of 4",
+                       label, v->hidden_size, v->num_attention_heads);
     if (v->position_grid < 1)
-        return failure(INK_BAD_DATA, "%s: vision_config.image_size %d is smaller than patch_size %d", label, v->image_size, v->patch_size);
+        return failure(INK_BAD_DATA, "%s: vision_config.image_size %d is smaller than patch_size %d", label, v->image_size,
+                       v->patch_size);
     const struct {
         const char *name;
         int id;
@@ -338,16 +342,19 @@ ink_status paddleocr_vl_config_check(const paddleocr_vl_config *c, const char *l
                {"pad_token_id", c->generation.pad_token_id}};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         if (ids[i].id >= t->vocab_size)
-            return failure(INK_BAD_DATA, "%s: %s is %d, expected less than vocab_size %d", label, ids[i].name, ids[i].id, t->vocab_size);
+            return failure(INK_BAD_DATA, "%s: %s is %d, expected less than vocab_size %d", label, ids[i].name, ids[i].id,
+                           t->vocab_size);
     for (int i = 0; i < c->generation.eos_count; i++)
         if (c->generation.eos_token_ids[i] >= t->vocab_size)
-            return failure(INK_BAD_DATA, "%s: eos_token_id (here or in generation_config.json) is %d, expected less than vocab_size %d", label,
-                           c->generation.eos_token_ids[i], t->vocab_size);
+            return failure(INK_BAD_DATA,
+                           "%s: eos_token_id (here or in generation_config.json) is %d, expected less than vocab_size %d",
+                           label, c->generation.eos_token_ids[i], t->vocab_size);
     return INK_OK;
 }
 
 /* Reads an optional file if it is there. */
-static ink_status read_file(const model_files *files, const char *name, bool required, section_reader read, paddleocr_vl_config *c)
+static ink_status read_file(const model_files *files, const char *name, bool required, section_reader read,
+                            paddleocr_vl_config *c)
 {
     if (!required && !model_files_has(files, name))
         return INK_OK;

@@ -33,8 +33,8 @@ typedef struct paddleocr_vl_vision_config {
     int position_grid; /* image_size / patch_size, rounded down: the learned positions are a square of this side */
     double layer_norm_eps;
     double rope_theta;
-    int spatial_merge_size;                 /* 2 */
-    bool position_embedding_align_corners;  /* how the grid is resampled; false unless the file says true */
+    int spatial_merge_size;                /* 2 */
+    bool position_embedding_align_corners; /* how the grid is resampled; false unless the file says true */
 } paddleocr_vl_vision_config;
 
 /* Image processor. Limits count pixels of the resized image. */

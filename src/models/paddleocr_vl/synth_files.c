@@ -29,9 +29,9 @@ static void put_text_config(strbuf *b, const paddleocr_vl_config *c)
                   "    \"num_key_value_heads\": %d,\n"
                   "    \"pad_token_id\": %d,\n"
                   "    \"rms_norm_eps\": 1e-05,\n",
-                  c->generation.bos_token_id, c->generation.eos_token_ids[0], t->head_dim, t->hidden_size, t->intermediate_size,
-                  t->max_position_embeddings, t->num_attention_heads, t->num_hidden_layers, t->num_key_value_heads,
-                  c->generation.pad_token_id);
+                  c->generation.bos_token_id, c->generation.eos_token_ids[0], t->head_dim, t->hidden_size,
+                  t->intermediate_size, t->max_position_embeddings, t->num_attention_heads, t->num_hidden_layers,
+                  t->num_key_value_heads, c->generation.pad_token_id);
     strbuf_printf(b,
                   "    \"rope_parameters\": {\n"
                   "      \"mrope_section\": [%d, %d, %d],\n"
@@ -43,7 +43,8 @@ static void put_text_config(strbuf *b, const paddleocr_vl_config *c)
                   "    \"use_cache\": true,\n"
                   "    \"vocab_size\": %d\n"
                   "  },\n",
-                  t->mrope_section[0], t->mrope_section[1], t->mrope_section[2], truth(t->tie_word_embeddings), t->vocab_size);
+                  t->mrope_section[0], t->mrope_section[1], t->mrope_section[2], truth(t->tie_word_embeddings),
+                  t->vocab_size);
 }
 
 static void put_config(strbuf *b, const paddleocr_vl_config *c)
@@ -80,9 +81,10 @@ static void put_config(strbuf *b, const paddleocr_vl_config *c)
                   "  \"vision_end_token_id\": %d,\n"
                   "  \"vision_start_token_id\": %d\n"
                   "}\n",
-                  truth(c->text.tie_word_embeddings), v->hidden_size, v->image_size, v->intermediate_size, v->num_attention_heads,
-                  v->num_channels, v->num_hidden_layers, v->patch_size, truth(v->position_embedding_align_corners),
-                  v->spatial_merge_size, c->vision_end_token_id, c->vision_start_token_id);
+                  truth(c->text.tie_word_embeddings), v->hidden_size, v->image_size, v->intermediate_size,
+                  v->num_attention_heads, v->num_channels, v->num_hidden_layers, v->patch_size,
+                  truth(v->position_embedding_align_corners), v->spatial_merge_size, c->vision_end_token_id,
+                  c->vision_start_token_id);
 }
 
 static void put_generation_config(strbuf *b, const paddleocr_vl_config *c)
@@ -118,8 +120,8 @@ static void put_preprocessor_config(strbuf *b, const paddleocr_vl_config *c)
                   "  \"size\": {\"longest_edge\": %lld, \"shortest_edge\": %lld},\n"
                   "  \"temporal_patch_size\": 1\n"
                   "}\n",
-                  (long long)c->image.max_pixels, c->vision.spatial_merge_size, (long long)c->image.min_pixels, c->vision.patch_size,
-                  (long long)c->image.max_pixels, (long long)c->image.min_pixels);
+                  (long long)c->image.max_pixels, c->vision.spatial_merge_size, (long long)c->image.min_pixels,
+                  c->vision.patch_size, (long long)c->image.max_pixels, (long long)c->image.min_pixels);
 }
 
 /* One user turn renders as
@@ -127,49 +129,48 @@ static void put_preprocessor_config(strbuf *b, const paddleocr_vl_config *c)
  * with the images of a turn before its text. The image tags are written out rather than kept in a variable `image_token`,
  * because transformers passes a variable of that name that lacks the start and end tags. Every block trims the white space
  * around it, so nothing but the quoted strings is printed. */
-static const char chat_template[] =
-    "{%- if add_generation_prompt is not defined -%}\n"
-    "    {%- set add_generation_prompt = true -%}\n"
-    "{%- endif -%}\n"
-    "{{- \"<|begin_of_sentence|>\" -}}\n"
-    "{%- for message in messages -%}\n"
-    "    {%- if message[\"content\"] is string -%}\n"
-    "        {%- set parts = [{\"type\": \"text\", \"text\": message[\"content\"]}] -%}\n"
-    "    {%- else -%}\n"
-    "        {%- set parts = message[\"content\"] -%}\n"
-    "    {%- endif -%}\n"
-    "    {%- if message[\"role\"] == \"user\" -%}\n"
-    "        {{- \"User: \" -}}\n"
-    "        {%- for part in parts -%}\n"
-    "            {%- if part[\"type\"] == \"image\" -%}\n"
-    "                {{- \"<|IMAGE_START|><|IMAGE_PLACEHOLDER|><|IMAGE_END|>\" -}}\n"
-    "            {%- endif -%}\n"
-    "        {%- endfor -%}\n"
-    "        {%- for part in parts -%}\n"
-    "            {%- if part[\"type\"] == \"text\" -%}\n"
-    "                {{- part[\"text\"] -}}\n"
-    "            {%- endif -%}\n"
-    "        {%- endfor -%}\n"
-    "        {{- \"\\n\" -}}\n"
-    "    {%- elif message[\"role\"] == \"assistant\" -%}\n"
-    "        {{- \"Assistant:\\n\" -}}\n"
-    "        {%- for part in parts -%}\n"
-    "            {%- if part[\"type\"] == \"text\" -%}\n"
-    "                {{- part[\"text\"] -}}\n"
-    "            {%- endif -%}\n"
-    "        {%- endfor -%}\n"
-    "        {{- \"</s>\" -}}\n"
-    "    {%- elif message[\"role\"] == \"system\" -%}\n"
-    "        {%- for part in parts -%}\n"
-    "            {%- if part[\"type\"] == \"text\" -%}\n"
-    "                {{- part[\"text\"] + \"\\n\" -}}\n"
-    "            {%- endif -%}\n"
-    "        {%- endfor -%}\n"
-    "    {%- endif -%}\n"
-    "{%- endfor -%}\n"
-    "{%- if add_generation_prompt -%}\n"
-    "    {{- \"Assistant:\\n\" -}}\n"
-    "{%- endif -%}\n";
+static const char chat_template[] = "{%- if add_generation_prompt is not defined -%}\n"
+                                    "    {%- set add_generation_prompt = true -%}\n"
+                                    "{%- endif -%}\n"
+                                    "{{- \"<|begin_of_sentence|>\" -}}\n"
+                                    "{%- for message in messages -%}\n"
+                                    "    {%- if message[\"content\"] is string -%}\n"
+                                    "        {%- set parts = [{\"type\": \"text\", \"text\": message[\"content\"]}] -%}\n"
+                                    "    {%- else -%}\n"
+                                    "        {%- set parts = message[\"content\"] -%}\n"
+                                    "    {%- endif -%}\n"
+                                    "    {%- if message[\"role\"] == \"user\" -%}\n"
+                                    "        {{- \"User: \" -}}\n"
+                                    "        {%- for part in parts -%}\n"
+                                    "            {%- if part[\"type\"] == \"image\" -%}\n"
+                                    "                {{- \"<|IMAGE_START|><|IMAGE_PLACEHOLDER|><|IMAGE_END|>\" -}}\n"
+                                    "            {%- endif -%}\n"
+                                    "        {%- endfor -%}\n"
+                                    "        {%- for part in parts -%}\n"
+                                    "            {%- if part[\"type\"] == \"text\" -%}\n"
+                                    "                {{- part[\"text\"] -}}\n"
+                                    "            {%- endif -%}\n"
+                                    "        {%- endfor -%}\n"
+                                    "        {{- \"\\n\" -}}\n"
+                                    "    {%- elif message[\"role\"] == \"assistant\" -%}\n"
+                                    "        {{- \"Assistant:\\n\" -}}\n"
+                                    "        {%- for part in parts -%}\n"
+                                    "            {%- if part[\"type\"] == \"text\" -%}\n"
+                                    "                {{- part[\"text\"] -}}\n"
+                                    "            {%- endif -%}\n"
+                                    "        {%- endfor -%}\n"
+                                    "        {{- \"</s>\" -}}\n"
+                                    "    {%- elif message[\"role\"] == \"system\" -%}\n"
+                                    "        {%- for part in parts -%}\n"
+                                    "            {%- if part[\"type\"] == \"text\" -%}\n"
+                                    "                {{- part[\"text\"] + \"\\n\" -}}\n"
+                                    "            {%- endif -%}\n"
+                                    "        {%- endfor -%}\n"
+                                    "    {%- endif -%}\n"
+                                    "{%- endfor -%}\n"
+                                    "{%- if add_generation_prompt -%}\n"
+                                    "    {{- \"Assistant:\\n\" -}}\n"
+                                    "{%- endif -%}\n";
 
 static void put_chat_template(strbuf *b, const paddleocr_vl_config *c)
 {
@@ -194,9 +195,14 @@ static const struct {
 
 const char *const *synth_file_names(void)
 {
-    static const char *const names[FILE_COUNT + 1] = {"tokenizer.json",           "tokenizer_config.json",  "special_tokens_map.json",
-                                                      "chat_template.jinja",      "preprocessor_config.json", "generation_config.json",
-                                                      "config.json",              NULL};
+    static const char *const names[FILE_COUNT + 1] = {"tokenizer.json",
+                                                      "tokenizer_config.json",
+                                                      "special_tokens_map.json",
+                                                      "chat_template.jinja",
+                                                      "preprocessor_config.json",
+                                                      "generation_config.json",
+                                                      "config.json",
+                                                      NULL};
     return names;
 }
 

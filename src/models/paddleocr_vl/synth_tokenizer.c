@@ -58,16 +58,17 @@ static special_token added_token(size_t i, char loc[24])
 }
 
 /* Words whose prefixes are pieces: each character joins what stands left of it. */
-static const char *const words[] = {"OCR", "User", "Assistant", "Table", "Formula", "Chart", "Spotting", "Seal", "Recognition"};
+static const char *const words[] = {"OCR",   "User",     "Assistant", "Table",      "Formula",
+                                    "Chart", "Spotting", "Seal",      "Recognition"};
 #define WORD_COUNT (sizeof words / sizeof *words)
 
 /* Code points with a piece of their own, beside the digits and the space mark. */
 static const struct {
     uint32_t first, last;
 } singles[] = {
-    {0x2581, 0x2581}, {0x21, 0x2f},     {0x3a, 0x7e},     {0xa1, 0xac},     {0xae, 0x17f},    {0x391, 0x3a1},   {0x3a3, 0x3c9},
-    {0x410, 0x44f},   {0x2010, 0x2027}, {0x2030, 0x203b}, {0x20ac, 0x20ac}, {0x3000, 0x3003}, {0x3008, 0x3011}, {0x3041, 0x3096},
-    {0x30a1, 0x30fc}, {0x4e00, 0x9fff}, {0xff01, 0xff5e},
+    {0x2581, 0x2581}, {0x21, 0x2f},     {0x3a, 0x7e},     {0xa1, 0xac},     {0xae, 0x17f},    {0x391, 0x3a1},
+    {0x3a3, 0x3c9},   {0x410, 0x44f},   {0x2010, 0x2027}, {0x2030, 0x203b}, {0x20ac, 0x20ac}, {0x3000, 0x3003},
+    {0x3008, 0x3011}, {0x3041, 0x3096}, {0x30a1, 0x30fc}, {0x4e00, 0x9fff}, {0xff01, 0xff5e},
 };
 
 static size_t put_utf8(uint32_t c, char out[5])
@@ -176,21 +177,23 @@ void synth_put_tokenizer(strbuf *b, const paddleocr_vl_config *c)
         special_token t = added_token(i, loc);
         strbuf_printf(b, "%s\n    {\"id\": %d, \"content\": ", i ? "," : "", t.id);
         put_quoted(b, t.text);
-        strbuf_printf(b, ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, \"special\": %s}",
-                      t.special ? "true" : "false");
+        strbuf_printf(
+            b, ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, \"special\": %s}",
+            t.special ? "true" : "false");
     }
-    strbuf_puts(b, "\n  ],\n"
-                   "  \"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [\n"
-                   "    {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"\xe2\x96\x81\"}]},\n"
-                   "  \"pre_tokenizer\": null,\n"
-                   "  \"post_processor\": null,\n"
-                   "  \"decoder\": {\"type\": \"Sequence\", \"decoders\": [\n"
-                   "    {\"type\": \"Replace\", \"pattern\": {\"String\": \"\xe2\x96\x81\"}, \"content\": \" \"},\n"
-                   "    {\"type\": \"ByteFallback\"}, {\"type\": \"Fuse\"}]},\n"
-                   "  \"model\": {\n"
-                   "    \"type\": \"BPE\", \"dropout\": null, \"unk_token\": \"<unk>\", \"continuing_subword_prefix\": null,\n"
-                   "    \"end_of_word_suffix\": null, \"fuse_unk\": true, \"byte_fallback\": true, \"ignore_merges\": false,\n"
-                   "    \"vocab\": {");
+    strbuf_puts(b,
+                "\n  ],\n"
+                "  \"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [\n"
+                "    {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"\xe2\x96\x81\"}]},\n"
+                "  \"pre_tokenizer\": null,\n"
+                "  \"post_processor\": null,\n"
+                "  \"decoder\": {\"type\": \"Sequence\", \"decoders\": [\n"
+                "    {\"type\": \"Replace\", \"pattern\": {\"String\": \"\xe2\x96\x81\"}, \"content\": \" \"},\n"
+                "    {\"type\": \"ByteFallback\"}, {\"type\": \"Fuse\"}]},\n"
+                "  \"model\": {\n"
+                "    \"type\": \"BPE\", \"dropout\": null, \"unk_token\": \"<unk>\", \"continuing_subword_prefix\": null,\n"
+                "    \"end_of_word_suffix\": null, \"fuse_unk\": true, \"byte_fallback\": true, \"ignore_merges\": false,\n"
+                "    \"vocab\": {");
     put_vocabulary(b, c->text.vocab_size);
     strbuf_puts(b, "\n    },\n    \"merges\": [");
     put_merges(b);
@@ -236,8 +239,9 @@ void synth_put_tokenizer_config(strbuf *b, const paddleocr_vl_config *c)
         special_token t = added_token(i, loc);
         strbuf_printf(b, "%s\n    \"%d\": {\"content\": ", i ? "," : "", t.id);
         put_quoted(b, t.text);
-        strbuf_printf(b, ", \"lstrip\": false, \"normalized\": false, \"rstrip\": false, \"single_word\": false, \"special\": %s}",
-                      t.special ? "true" : "false");
+        strbuf_printf(
+            b, ", \"lstrip\": false, \"normalized\": false, \"rstrip\": false, \"single_word\": false, \"special\": %s}",
+            t.special ? "true" : "false");
     }
     strbuf_puts(b, "\n  }\n}\n");
 }

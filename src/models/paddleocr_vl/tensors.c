@@ -28,7 +28,8 @@ static void set_prefix(list_builder *b, const char *fmt, ...)
     va_end(ap);
 }
 
-static void add_shape(list_builder *b, ink_tensor *slot, paddleocr_vl_tensor_kind kind, const char *name, int rank, const int64_t *dims)
+static void add_shape(list_builder *b, ink_tensor *slot, paddleocr_vl_tensor_kind kind, const char *name, int rank,
+                      const int64_t *dims)
 {
     if (b->status == INK_OK)
         b->status = grow_array(&b->items, &b->capacity, b->count + 1, sizeof *b->items);
@@ -127,7 +128,8 @@ static void list_vision(list_builder *b, const paddleocr_vl_vision_config *v, pa
     add_norm(b, w ? &w->post_layernorm : NULL, "post_layernorm", n);
 }
 
-/* The SigLIP leftovers of the published files: positions for a path without interpolation, and an attention pooling head. */
+/* The SigLIP leftovers of the published files: positions for a path without interpolation, and an attention pooling head.
+ */
 static void list_unused(list_builder *b, const paddleocr_vl_vision_config *v)
 {
     int64_t n = v->hidden_size, inner = v->intermediate_size;
@@ -234,7 +236,8 @@ typedef struct bind_report {
     size_t problem_count, found;
 } bind_report;
 
-static ink_status bind_tensor(paddleocr_vl_weights *w, const safetensors *st, const paddleocr_vl_tensor *want, bind_report *r)
+static ink_status bind_tensor(paddleocr_vl_weights *w, const safetensors *st, const paddleocr_vl_tensor *want,
+                              bind_report *r)
 {
     const safetensors_entry *e = find_either(st, want->name);
     if (!e && want->use == PADDLEOCR_VL_REQUIRED) {
@@ -272,7 +275,9 @@ static ink_status report_problems(const safetensors *st, const bind_report *r)
     strbuf_printf(&text, "%s: %zu tensor%s not fit this model's config.json:%s", safetensors_label(st), r->problem_count,
                   r->problem_count == 1 ? " does" : "s do", strbuf_text(&r->problems));
     if (has_fused_names(st))
-        strbuf_puts(&text, "\nThe file has fused qkv_proj or up_gate_proj tensors (a Paddle-native export), which are not supported.");
+        strbuf_puts(
+            &text,
+            "\nThe file has fused qkv_proj or up_gate_proj tensors (a Paddle-native export), which are not supported.");
     ink_status s = strbuf_status(&r->problems);
     if (s == INK_OK)
         s = strbuf_status(&text);
@@ -307,8 +312,8 @@ ink_status paddleocr_vl_bind(const paddleocr_vl_config *c, const safetensors *st
     if (out->head_is_tied)
         out->lm_head = out->embed_tokens;
     if (out->copied_bytes)
-        log_line(INK_LOG_WARN, "%s: %zu bytes of weights are not aligned in the file and were copied", safetensors_label(st),
-                 out->copied_bytes);
+        log_line(INK_LOG_WARN, "%s: %zu bytes of weights are not aligned in the file and were copied",
+                 safetensors_label(st), out->copied_bytes);
     return INK_OK;
 }
 

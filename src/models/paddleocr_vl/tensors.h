@@ -90,8 +90,8 @@ ink_status paddleocr_vl_tensor_list(const paddleocr_vl_config *c, paddleocr_vl_w
 void paddleocr_vl_resaved_name(const char *hub_name, char *out, size_t size);
 
 /* Finds every tensor. All missing, misshapen and wrongly typed ones are reported in one message (ink_last_error), one per
- * line. A file with `lm_head.weight` uses it, whatever tie_word_embeddings says; one without shares the embedding. Free with
- * paddleocr_vl_weights_free, also when this failed. */
+ * line. A file with `lm_head.weight` uses it, whatever tie_word_embeddings says; one without shares the embedding. Free
+ * with paddleocr_vl_weights_free, also when this failed. */
 ink_status paddleocr_vl_bind(const paddleocr_vl_config *c, const safetensors *st, paddleocr_vl_weights *out);
 void paddleocr_vl_weights_free(paddleocr_vl_weights *w);
 #endif
