@@ -3,7 +3,7 @@
 
 #include "core/memory.h"
 #include "core/rng.h"
-#include "engine/session.h"
+#include "engine/teacher.h"
 #include "models/paddleocr_vl/synth.h"
 
 #include <getopt.h>
@@ -23,7 +23,9 @@ static const char help_text[] =
     "  --contexts N,...         decode contexts (default 256,2048,8192)\n"
     "  --sequences N            sequences decoded together (default 1)\n"
     "  --repeat N               timed runs of each step; the median is printed (default 3)\n"
-    "  --profile                the kernels' share of each step\n" MODEL_HELP
+    "  --profile                the kernels' share of each step\n"
+    "  --teacher IN --out OUT   no timing: run pixel_values, input_ids and forced_ids of the safetensors file IN and write\n"
+    "                           the projector's output and all logits to OUT (bench/compare_transformers.py)\n" MODEL_HELP
     "\nexamples:\n  inkstone bench\n  inkstone bench --synthetic --threads 8 --images 1024x768\n";
 
 enum { MAX_LIST = 16 };
@@ -31,7 +33,7 @@ enum { MAX_LIST = 16 };
 typedef struct bench_arguments {
     model_arguments model;
     bool synthetic, profile;
-    const char *work;
+    const char *work, *teacher, *out;
     int widths[MAX_LIST], heights[MAX_LIST], n_images;
     int64_t contexts[MAX_LIST];
     int n_contexts, sequences, repeat;
@@ -199,16 +201,35 @@ static ink_status bench_decode(session *s, const bench_arguments *a, int64_t con
     return INK_OK;
 }
 
-static ink_status bench_all(const bench_arguments *a)
+static ink_status load_model(const bench_arguments *a, vl_model **m)
 {
-    vl_model *m;
-    session *s = NULL;
     const ink_model_options *mo = &a->model.options;
     const vl_model_options o = {.directory = a->model.directory, .dtype = mo->dtype, .fp32_modules = mo->fp32_modules, .threads = mo->threads,
                                 .disable = mo->disable_kernels, .delete_passes = mo->delete_passes, .min_pixels = mo->min_pixels,
                                 .max_pixels = mo->max_pixels, .max_sequences = a->sequences, .assistant_prefix = mo->assistant_prefix};
+    return vl_model_load(&o, m);
+}
+
+static ink_status run_teacher(const bench_arguments *a)
+{
+    vl_model *m;
+    safetensors *in;
+    TRY(load_model(a, &m));
+    ink_status s = safetensors_open_path(a->teacher, &in);
+    if (s == INK_OK) {
+        s = teacher_force(m, in, a->out);
+        safetensors_free(in);
+    }
+    vl_model_free(m);
+    return s;
+}
+
+static ink_status bench_all(const bench_arguments *a)
+{
+    vl_model *m;
+    session *s = NULL;
     double start = now();
-    TRY(vl_model_load(&o, &m));
+    TRY(load_model(a, &m));
     double loaded = now();
     int64_t longest = 0;
     for (int i = 0; i < a->n_contexts; i++)
@@ -286,7 +307,8 @@ int command_bench(int argc, char **argv)
     static const struct option options[] = {{"help", no_argument, NULL, 'h'},         {"synthetic", no_argument, NULL, 's'},
                                             {"work", required_argument, NULL, 'w'},    {"images", required_argument, NULL, 'i'},
                                             {"contexts", required_argument, NULL, 'c'}, {"sequences", required_argument, NULL, 'q'},
-                                            {"repeat", required_argument, NULL, 'r'},  {"profile", no_argument, NULL, 'p'}, MODEL_LONG_OPTIONS, {0}};
+                                            {"repeat", required_argument, NULL, 'r'},  {"teacher", required_argument, NULL, 't'},
+                                            {"out", required_argument, NULL, 'O'},     {"profile", no_argument, NULL, 'p'}, MODEL_LONG_OPTIONS, {0}};
     bench_arguments a = {.model = {NULL, INK_MODEL_OPTIONS_DEFAULT}, .widths = {384, 1024}, .heights = {384, 768}, .n_images = 2,
                          .contexts = {256, 2048, 8192}, .n_contexts = 3, .sequences = 1, .repeat = 3};
     char path[1024];
@@ -298,6 +320,8 @@ int command_bench(int argc, char **argv)
         case 'h': fputs(help_text, stdout); return EXIT_OK;
         case 's': a.synthetic = true; break;
         case 'w': a.work = optarg; break;
+        case 't': a.teacher = optarg; break;
+        case 'O': a.out = optarg; break;
         case 'p': a.profile = true; break;
         case 'i':
             if (!parse_images(optarg, &a))
@@ -325,8 +349,10 @@ int command_bench(int argc, char **argv)
         return usage_error("bench", "one model at a time");
     if (argc > optind)
         a.model.directory = argv[optind];
+    if (!a.teacher != !a.out)
+        return usage_error("bench", "--teacher and --out go together");
     ink_status s = a.synthetic ? make_synthetic(&a, path, sizeof path) : INK_OK;
     if (s == INK_OK)
-        s = bench_all(&a);
+        s = a.teacher ? run_teacher(&a) : bench_all(&a);
     return s == INK_OK ? EXIT_OK : complain(NULL);
 }

@@ -145,8 +145,9 @@ static ink_status choose_grid(const session *s, const image *img, const pixel_li
     return INK_OK;
 }
 
-static ink_status run_vision(session *s, void *patches, int32_t *positions, const image_grid *g, features *out)
+static ink_status run_vision(session *s, void *patches, int32_t *positions, features *out)
 {
+    const image_grid *g = &out->grid;
     int32_t grid[3] = {1, g->thw[1], g->thw[2]}, cu_seqlens[2] = {0, (int32_t)g->patches};
     run *v = s->runs[VL_VISION], *p = s->runs[VL_PROJECTOR];
     for (int32_t i = 0; i < g->patches; i++) {
@@ -168,30 +169,35 @@ static ink_status run_vision(session *s, void *patches, int32_t *positions, cons
     return INK_OK;
 }
 
+ink_status session_encode_patches(session *s, void *patches, features *out)
+{
+    double start = clock_ms();
+    int32_t *positions = alloc_array((size_t)out->grid.patches * 2, sizeof *positions);
+    out->data = alloc_aligned((size_t)out->grid.tokens * (size_t)s->model->config.text.hidden_size * ink_dtype_size(s->model->dtypes[1]));
+    ink_status status = positions && out->data ? run_vision(s, patches, positions, out) : INK_RESOURCE_EXHAUSTED;
+    out->vision_ms = clock_ms() - start;
+    free(positions);
+    if (status != INK_OK)
+        features_free(out);
+    return status;
+}
+
 ink_status session_encode_image(session *s, const image *img, const pixel_limits *limits, features *out)
 {
     image_processor p;
     *out = (features){0};
     double start = clock_ms();
     TRY(choose_grid(s, img, limits, &p, &out->grid));
-    const image_grid *g = &out->grid;
     const ink_dtype dtype = s->model->dtypes[0];
-    size_t patch_bytes = image_grid_bytes(&p, g, dtype);
-    void *patches = alloc_aligned(patch_bytes);
-    int32_t *positions = alloc_array((size_t)g->patches * 2, sizeof *positions);
-    out->data = alloc_aligned((size_t)g->tokens * (size_t)s->model->config.text.hidden_size * ink_dtype_size(s->model->dtypes[1]));
-    ink_status status = patches && positions && out->data ? INK_OK : INK_RESOURCE_EXHAUSTED;
+    size_t bytes = image_grid_bytes(&p, &out->grid, dtype);
+    void *patches = alloc_aligned(bytes);
+    if (!patches)
+        return INK_RESOURCE_EXHAUSTED;
+    ink_status status = image_processor_run(&p, img, &out->grid, dtype, patches, bytes, s->model->dev.threads);
+    out->preprocess_ms = clock_ms() - start;
     if (status == INK_OK)
-        status = image_processor_run(&p, img, g, dtype, patches, patch_bytes, s->model->dev.threads);
-    double ready = clock_ms();
-    if (status == INK_OK)
-        status = run_vision(s, patches, positions, g, out);
-    out->preprocess_ms = ready - start;
-    out->vision_ms = clock_ms() - ready;
+        status = session_encode_patches(s, patches, out);
     free(patches);
-    free(positions);
-    if (status != INK_OK)
-        features_free(out);
     return status;
 }
 
