@@ -1,6 +1,7 @@
 #include "image/resize.h"
 
 #include "core/memory.h"
+#include "cpu/isa.h"
 #include "core/threads.h"
 #include "image/resize_loops.h"
 
@@ -114,7 +115,8 @@ void resize_loop_portable(const uint8_t *src, size_t stride, const int32_t *weig
 static resize_loop *choose_loop(void)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2"))
+    cpu_isa isa; /* a bad INK_CPU has been reported when the model was loaded; here it means portable */
+    if (cpu_isa_detect(&isa) == INK_OK && isa >= ISA_AVX2)
         return resize_loop_avx2;
 #endif
     return resize_loop_portable;
