@@ -54,5 +54,6 @@ gemm_job gemm_job_of(const op_call *c);
 /* The tiles, by dtype and instruction set (NAME_<isa>.c). */
 extern const gemm_tile gemm_bf16_6x16_avx2, gemm_f16_6x16_avx2, gemm_f32_6x16_avx2;
 extern const gemm_tile gemm_bf16_14x32_avx512, gemm_f16_14x32_avx512, gemm_f32_14x32_avx512;
+extern const gemm_tile gemm_bf16_dot_14x32_avx512; /* vdpbf16ps: flushes subnormals */
 extern const gemm_tile gemm_bf16_32x32_amx;
 #endif

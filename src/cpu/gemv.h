@@ -22,5 +22,6 @@ void gemv_run(const gemv_tile *t, const gemm_job *j);
 
 extern const gemv_tile gemv_bf16_avx2, gemv_f16_avx2, gemv_f32_avx2;
 extern const gemv_tile gemv_bf16_avx512, gemv_f16_avx512, gemv_f32_avx512;
+extern const gemv_tile gemv_bf16_dot_avx512; /* vdpbf16ps: flushes subnormals */
 extern const gemv_tile gemv_bf16_amx;
 #endif

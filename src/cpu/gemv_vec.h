@@ -10,10 +10,9 @@
 
 enum { GEMV_STEP = 2 * VF, GEMV_BLOCK = 24, GEMV_GROUP = 4 /* activation rows side by side */ };
 
-#if defined(__AVX512BF16__)
-enum { GEMV_DOT = 1 }; /* BF16: vdpbf16ps on the words as they are, x packed as BF16 */
-#else
-enum { GEMV_DOT = 0 };
+/* 1: BF16 by vdpbf16ps on the words as they are, x packed as BF16 (gemv_dot_avx512.c) */
+#ifndef GEMV_DOT
+#define GEMV_DOT 0
 #endif
 
 typedef struct weights {
@@ -64,7 +63,7 @@ VEC_INLINE weights gemv_load(const ink_dtype t, const void *w, int64_t at, int64
 
 VEC_INLINE vf gemv_add(const ink_dtype t, vf sum, weights w, const float *x)
 {
-#if defined(__AVX512BF16__)
+#if GEMV_DOT
     if (t == INK_BF16)
         return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(w.a), (__m512bh)_mm512_loadu_si512(x));
 #endif

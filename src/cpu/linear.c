@@ -35,6 +35,15 @@ static const char *decline_many_rows(const op_call *c) { return c->attrs.linear.
         gemv_run(&tile, &j);                                                                                                        \
         return INK_OK;                                                                                                              \
     }
+GEMM(gemm_bf16_32x32_amx)
+GEMM(gemm_bf16_dot_14x32_avx512)
+GEMM(gemm_bf16_14x32_avx512)
+GEMM(gemm_f16_14x32_avx512)
+GEMM(gemm_f32_14x32_avx512)
+GEMV(gemv_bf16_dot_avx512)
+GEMV(gemv_bf16_avx512)
+GEMV(gemv_f16_avx512)
+GEMV(gemv_f32_avx512)
 GEMM(gemm_bf16_6x16_avx2)
 GEMM(gemm_f16_6x16_avx2)
 GEMM(gemm_f32_6x16_avx2)
@@ -47,6 +56,15 @@ GEMV(gemv_f32_avx2)
 #define MANY(o, t, name, i, fl) ROW(o, #o "_" #name, t, i, fl, gemm_##name, decline_few_rows)
 #define FEW(o, t, name, i, fl) ROW(o, #o "_few_rows_" #name, t, i, fl, gemv_##name, decline_many_rows)
 #define X86_ROWS(o)                                                                                                               \
+    MANY(o, INK_BF16, bf16_32x32_amx, ISA_AMX, KERNEL_FTZ)                                                                          \
+    MANY(o, INK_BF16, bf16_dot_14x32_avx512, ISA_AVX512, KERNEL_FTZ)                                                                \
+    FEW(o, INK_BF16, bf16_dot_avx512, ISA_AVX512, KERNEL_FTZ)                                                                       \
+    MANY(o, INK_BF16, bf16_14x32_avx512, ISA_AVX512, 0)                                                                             \
+    FEW(o, INK_BF16, bf16_avx512, ISA_AVX512, 0)                                                                                    \
+    MANY(o, INK_F16, f16_14x32_avx512, ISA_AVX512, 0)                                                                               \
+    FEW(o, INK_F16, f16_avx512, ISA_AVX512, 0)                                                                                      \
+    MANY(o, INK_F32, f32_14x32_avx512, ISA_AVX512, 0)                                                                               \
+    FEW(o, INK_F32, f32_avx512, ISA_AVX512, 0)                                                                                      \
     MANY(o, INK_BF16, bf16_6x16_avx2, ISA_AVX2, 0)                                                                                  \
     FEW(o, INK_BF16, bf16_avx2, ISA_AVX2, 0)                                                                                        \
     MANY(o, INK_F16, f16_6x16_avx2, ISA_AVX2, 0)                                                                                    \
