@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* Spatial attributes that leave at least one output on each axis. */
-static void draw_geometry(conf_case *k, int64_t in[2], int64_t window[2], conv2d_attrs *a)
+/* Spatial attributes that leave at least one output on each axis, and `extra` cells more at most. */
+static void draw_geometry(conf_case *k, int64_t extra, int64_t in[2], int64_t window[2], conv2d_attrs *a)
 {
     const bool patch = conf_chance(k, 12), same_axes = conf_chance(k, 50);
     a->algorithm = conf_chance(k, 75) ? PAD_EXPLICIT : conf_chance(k, 60) ? PAD_SAME : PAD_VALID;
@@ -24,7 +24,7 @@ static void draw_geometry(conf_case *k, int64_t in[2], int64_t window[2], conv2d
         int64_t pads = a->algorithm == PAD_EXPLICIT ? a->paddings[2 * i] + a->paddings[2 * i + 1] : 0;
         int64_t extent = (a->algorithm == PAD_SAME ? 1 : a->dilations[i]) * (window[i] - 1) + 1;
         int64_t least = a->algorithm == PAD_SAME ? 1 : extent - pads > 1 ? extent - pads : 1;
-        in[i] = least + (conf_chance(k, 15) ? 0 : rng_range(&k->random, 0, k->size ? 40 : 14));
+        in[i] = least + (conf_chance(k, 15) ? 0 : rng_range(&k->random, 0, extra));
         if (patch) {
             in[i] = window[i] * (conf_chance(k, 60) ? 1 : rng_range(&k->random, 1, 4));
             a->strides[i] = window[i];
@@ -47,7 +47,6 @@ static ink_status draw_conv(conf_case *k, ink_dtype dtype, ink_layout layout, bo
 {
     conv2d_attrs *a = &k->call.attrs.conv2d;
     int64_t in[2], window[2], c = draw_channels(k), m = draw_channels(k), n = conf_chance(k, 3) ? 0 : rng_range(&k->random, 1, 3);
-    draw_geometry(k, in, window, a);
     a->groups = conf_chance(k, 65) ? 1 : rng_range(&k->random, 2, 8);
     if (a->groups > 1 && conf_chance(k, 30)) /* depthwise, with multiplier */
         a->groups = c, c = 1, m = rng_range(&k->random, 1, 2);
@@ -57,6 +56,9 @@ static ink_status draw_conv(conf_case *k, ink_dtype dtype, ink_layout layout, bo
         c += 300;
     if (k->size && conf_chance(k, 20) && a->groups == 1) /* several blocks of output channels */
         m += 500;
+    const double cells = (k->size ? 1e7 : 5e5) / (double)(c * m * a->groups * (n ? n : 1)); /* FP64 products are slow */
+    const int64_t most = k->size ? 40 : 14, extra = cells < 9.0 * (double)(most * most) ? (int64_t)sqrt(cells / 9) : most;
+    draw_geometry(k, extra, in, window, a);
     if (fused)
         a->act = (activation)rng_below(&k->random, ACT_COUNT);
     if (layout == INK_LAYOUT_ANY)
