@@ -26,7 +26,7 @@ typedef struct conf_case {
     double *bound[OP_MAX_OUT];  /* largest |y - expect|; 0: bit-exact after rounding; infinity: not checked */
     bool no_bias_test;          /* rounding of this op's outputs is not centred (a comparison, a copy) */
     void *input_memory[OP_MAX_IN]; /* of in[]: exactly as large as the tensor, so that a sanitizer sees any over-read */
-    mem_arena memory;           /* everything else; both are freed by the driver */
+    arena memory;                  /* everything else; both are freed by the driver */
 } conf_case;
 
 typedef struct conf_op {

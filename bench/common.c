@@ -1,0 +1,268 @@
+#define _GNU_SOURCE
+#include "common.h"
+
+#include "core/dtype.h"
+#include "core/memory.h"
+#include "core/rng.h"
+#include "core/threads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+static clockid_t clock_in_use = CLOCK_MONOTONIC;
+void bench_use_cpu_time(void) { clock_in_use = CLOCK_THREAD_CPUTIME_ID; }
+
+double bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(clock_in_use, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- ceilings ---- */
+
+const char *bench_peak_name(bench_peak p)
+{
+    static const char *const names[PEAK_COUNT] = {"avx2 fma", "avx512 fma", "avx512 bf16 dot", "amx bf16 tile loop"};
+    return names[p];
+}
+
+#ifdef __x86_64__
+typedef struct tile_config {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} tile_config;
+
+/* Independent chains on registers, `steps` times. Written in assembly so that no compiler shortens them. */
+#define CHAIN(op, reg, n) op " %%" reg "14, %%" reg "15, %%" reg #n "\n"
+#define CHAINS(op, reg)                                                                                                           \
+    CHAIN(op, reg, 0) CHAIN(op, reg, 1) CHAIN(op, reg, 2) CHAIN(op, reg, 3) CHAIN(op, reg, 4) CHAIN(op, reg, 5) CHAIN(op, reg, 6)   \
+    CHAIN(op, reg, 7) CHAIN(op, reg, 8) CHAIN(op, reg, 9) CHAIN(op, reg, 10) CHAIN(op, reg, 11)
+#define CLOBBERS                                                                                                                  \
+    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
+#define FMA_LOOP(name, op, reg)                                                                                                   \
+    static void name(long steps)                                                                                                   \
+    {                                                                                                                              \
+        static const float x = 0.999f;                                                                                             \
+        __asm__ volatile("vbroadcastss %0, %%" reg "14\n vbroadcastss %0, %%" reg "15\n" ::"m"(x) : CLOBBERS);                     \
+        for (long i = 0; i < steps; i++)                                                                                           \
+            __asm__ volatile(CHAINS(op, reg)::: CLOBBERS);                                                                         \
+        __asm__ volatile("vzeroupper" ::: CLOBBERS);                                                                               \
+    }
+FMA_LOOP(loop_avx2, "vfmadd231ps", "ymm")
+FMA_LOOP(loop_avx512, "vfmadd231ps", "zmm")
+FMA_LOOP(loop_avx512_bf16, "vdpbf16ps", "zmm")
+
+/* Four accumulators, two operands on each side: the inner step of a product, without its loads. */
+static void loop_amx(long steps)
+{
+    static _Alignas(64) uint16_t data[512];
+    tile_config config = {.palette = 1};
+    for (int i = 0; i < 8; i++) {
+        config.bytes[i] = 64;
+        config.rows[i] = 16;
+    }
+    __asm__ volatile("ldtilecfg %0" ::"m"(config));
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm4\n tileloadd (%0,%1,1), %%tmm5\n tileloadd (%0,%1,1), %%tmm6\n tileloadd (%0,%1,1), %%tmm7\n"
+                     "tilezero %%tmm0\n tilezero %%tmm1\n tilezero %%tmm2\n tilezero %%tmm3\n" ::"r"(data), "r"(64L)
+                     : "memory");
+    for (long i = 0; i < steps; i++)
+        __asm__ volatile("tdpbf16ps %tmm6, %tmm4, %tmm0\n tdpbf16ps %tmm7, %tmm4, %tmm1\n"
+                         "tdpbf16ps %tmm6, %tmm5, %tmm2\n tdpbf16ps %tmm7, %tmm5, %tmm3\n");
+    __asm__ volatile("tilerelease");
+}
+
+typedef struct peak_loop {
+    void (*run)(long steps);
+    int isa;
+    long steps;
+    double flops; /* of a step */
+} peak_loop;
+static const peak_loop peaks[PEAK_COUNT] = {
+    {loop_avx2, ISA_AVX2, 600000, 12 * 8 * 2},
+    {loop_avx512, ISA_AVX512, 600000, 12 * 16 * 2},
+    {loop_avx512_bf16, ISA_AVX512, 300000, 12 * 32 * 2},
+    {loop_amx, ISA_AMX, 60000, 4.0 * 16 * 16 * 32 * 2},
+};
+
+static double peak_once(const peak_loop *p, int threads)
+{
+    double start = 0, end = 0;
+#pragma omp parallel num_threads(threads)
+    {
+        p->run(p->steps / 20);
+#pragma omp barrier
+#pragma omp master
+        start = bench_now();
+        p->run(p->steps);
+#pragma omp barrier
+#pragma omp master
+        end = bench_now();
+    }
+    return threads * (double)p->steps * p->flops / (end - start) * 1e-9;
+}
+
+double bench_peak_gflops(bench_peak p, int isa, int threads)
+{
+    double best = 0;
+    if (isa < peaks[p].isa)
+        return 0;
+    for (int i = 0; i < 4; i++) {
+        double g = peak_once(&peaks[p], threads);
+        best = g > best ? g : best;
+    }
+    return best;
+}
+#else
+double bench_peak_gflops(bench_peak p, int isa, int threads)
+{
+    (void)p, (void)isa, (void)threads;
+    return 0;
+}
+#endif
+
+double bench_read_bandwidth(const void *data, size_t bytes, int threads)
+{
+    const int64_t block = 1 << 17, blocks = (int64_t)(bytes / (size_t)block);
+    double best = 0;
+    uint64_t sink = 0;
+    for (int pass = 0; pass < 4; pass++) {
+        double start = bench_now();
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(^ : sink)
+        for (int64_t i = 0; i < blocks; i++) {
+            typedef uint64_t vec __attribute__((vector_size(64)));
+            const vec *v = (const vec *)((const char *)data + i * block);
+            vec a = v[0], b = v[1], c = v[2], d = v[3];
+            for (int64_t k = 4; k < block / 64; k += 4) {
+                a ^= v[k];
+                b ^= v[k + 1];
+                c ^= v[k + 2];
+                d ^= v[k + 3];
+            }
+            a ^= b ^ c ^ d;
+            sink ^= a[0] ^ a[1] ^ a[2] ^ a[3] ^ a[4] ^ a[5] ^ a[6] ^ a[7];
+        }
+        double g = (double)blocks * (double)block / (bench_now() - start) * 1e-9;
+        best = g > best ? g : best;
+    }
+    __asm__ volatile("" ::"r"(sink));
+    return best;
+}
+
+/* ---- data ---- */
+
+static void die(const char *what)
+{
+    fprintf(stderr, "%s\n", what);
+    exit(1);
+}
+
+void *bench_alloc(size_t bytes)
+{
+    void *p = NULL;
+    const size_t page = (size_t)2 << 20;
+    bytes = (bytes + page) / page * page;
+    if (posix_memalign(&p, page, bytes))
+        die("out of memory");
+    madvise(p, bytes, MADV_HUGEPAGE);
+    memset(p, 0, bytes);
+    return p;
+}
+
+void *bench_random(ink_dtype t, int64_t count, double scale, uint64_t seed)
+{
+    void *p = bench_alloc((size_t)count * (t == INK_F32 ? 4 : 2));
+#pragma omp parallel for
+    for (int64_t i = 0; i < count; i++)
+        store_f32(p, t, i, rng_normal_bits(rng_at(seed, (uint64_t)i)) * (float)scale);
+    return p;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(const double *v, int n)
+{
+    double t[1024];
+    n = n > 1024 ? 1024 : n;
+    memcpy(t, v, (size_t)n * sizeof *v);
+    qsort(t, (size_t)n, sizeof *t, by_value);
+    return n & 1 ? t[n / 2] : 0.5 * (t[n / 2 - 1] + t[n / 2]);
+}
+
+double bench_min(const double *v, int n)
+{
+    double best = v[0];
+    for (int i = 1; i < n; i++)
+        best = v[i] < best ? v[i] : best;
+    return best;
+}
+
+/* ---- command line ---- */
+
+const char *bench_option(int argc, char **argv, const char *name, const char *otherwise)
+{
+    const size_t n = strlen(name);
+    for (int i = 1; i < argc; i++)
+        if (!strncmp(argv[i], "--", 2) && !strncmp(argv[i] + 2, name, n)) {
+            if (argv[i][2 + n] == '=')
+                return argv[i] + 3 + n;
+            if (!argv[i][2 + n])
+                return i + 1 < argc && strncmp(argv[i + 1], "--", 2) ? argv[i + 1] : "1";
+        }
+    return otherwise;
+}
+
+bool bench_flag(int argc, char **argv, const char *name) { return bench_option(argc, argv, name, NULL) != NULL; }
+
+int bench_list(const char *text, int64_t *values, int most)
+{
+    int n = 0;
+    for (const char *p = text; *p && n < most; n++) {
+        char *end;
+        values[n] = strtoll(p, &end, 10);
+        if (end == p)
+            die("expected comma-separated integers");
+        p = *end ? end + 1 : end;
+    }
+    return n;
+}
+
+/* ---- calls ---- */
+
+void bench_device(device *d, const char *isa, int threads)
+{
+    if (isa && *isa)
+        setenv("INK_CPU", isa, 1);
+    if (device_open_cpu(d, threads, NULL) != INK_OK)
+        die(ink_last_error());
+}
+
+void bench_prepare(bench_call *b, const device *d)
+{
+    strbuf why = {0};
+    b->call.threads = d->threads;
+    if (op_infer(&b->call) != INK_OK)
+        die(ink_last_error());
+    if (!(b->kernel = registry_find(d, &b->call, NULL))) {
+        registry_explain(d, &b->call, "benchmark", &why);
+        die(strbuf_text(&why));
+    }
+    b->call.workspace_bytes = b->kernel->workspace ? b->kernel->workspace(&b->call) : 0;
+    b->call.workspace = bench_alloc(b->call.workspace_bytes + 64);
+}
+
+void bench_run(const bench_call *b)
+{
+    if (b->kernel->run(&b->call) != INK_OK)
+        die(ink_last_error());
+}
+
+void bench_release(bench_call *b) { free(b->call.workspace); }

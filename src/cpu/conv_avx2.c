@@ -1,0 +1,3 @@
+#ifdef __x86_64__
+#include "cpu/conv_vec.h"
+#endif
