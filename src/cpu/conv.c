@@ -42,7 +42,7 @@ static gemm_job job_of(const op_call *c)
         return INK_OK;                                                                                                      \
     }
 GEMM(bf16_32x32_amx)
-GEMM(bf16_dot_14x32_avx512)
+GEMM(bf16_14x32_avx512)
 GEMM(f16_14x32_avx512)
 GEMM(f32_14x32_avx512)
 GEMM(bf16_6x16_avx2)
@@ -57,7 +57,7 @@ GEMM(f32_6x16_avx2)
      .workspace = conv_workspace_##set, .run = conv_##type##_##set},
 #define VECTOR_ROWS(o)                                                                                                      \
     PRODUCT(o, INK_BF16, ISA_AMX, KERNEL_FTZ, bf16_32x32_amx)                                                               \
-    PRODUCT(o, INK_BF16, ISA_AVX512, KERNEL_FTZ, bf16_dot_14x32_avx512)                                                     \
+    PRODUCT(o, INK_BF16, ISA_AVX512, 0, bf16_14x32_avx512)                                                                  \
     PRODUCT(o, INK_F16, ISA_AVX512, 0, f16_14x32_avx512)                                                                    \
     PRODUCT(o, INK_F32, ISA_AVX512, 0, f32_14x32_avx512)                                                                    \
     GENERAL(o, INK_BF16, ISA_AVX512, bf16, 12x32, avx512)                                                                   \
