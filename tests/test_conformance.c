@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,7 +22,7 @@ static void test_every_row(void **state)
     assert_int_equal(device_open_cpu(&d, 2, NULL), INK_OK);
     assert_int_equal(conf_run(&d, &o, &r), INK_OK);
     conf_report_table(&d, &o, &r, &table);
-    print_message("%s", strbuf_text(&table));
+    fputs(strbuf_text(&table), stdout); /* print_message would cut it */
     assert_int_equal(r.failed, 0);
     strbuf_free(&table);
     conf_report_free(&r);

@@ -119,7 +119,7 @@ static void test_memory(void **state)
 {
     (void)state;
     assert_null(alloc_array(SIZE_MAX / 2, 4));
-    mem_arena a = {0};
+    arena a = {0};
     for (int i = 0; i < 10000; i++) {
         unsigned char *p = arena_alloc(&a, (size_t)i);
         assert_non_null(p);

@@ -23,7 +23,7 @@ typedef struct conf_case {
     double *expect[OP_MAX_OUT]; /* by output, contiguous order; may hold NaN and infinities, which must be met exactly */
     double *bound[OP_MAX_OUT];  /* largest |y - expect|; 0: bit-exact after rounding; infinity: not checked */
     bool no_bias_test;          /* rounding of this op's outputs is not centred (a comparison, a copy) */
-    mem_arena memory;           /* everything above; freed by the driver */
+    arena memory;           /* everything above; freed by the driver */
 } conf_case;
 
 typedef struct conf_op {

@@ -61,7 +61,7 @@ struct arena_block {
     _Alignas(16) unsigned char bytes[];
 };
 
-void *arena_alloc(mem_arena *a, size_t bytes)
+void *arena_alloc(arena *a, size_t bytes)
 {
     const size_t standard = 64 * 1024;
     size_t need;
@@ -84,7 +84,7 @@ void *arena_alloc(mem_arena *a, size_t bytes)
     return p;
 }
 
-char *arena_string(mem_arena *a, const char *s)
+char *arena_string(arena *a, const char *s)
 {
     size_t n = strlen(s) + 1;
     char *p = arena_alloc(a, n);
@@ -93,7 +93,7 @@ char *arena_string(mem_arena *a, const char *s)
     return p;
 }
 
-void arena_free(mem_arena *a)
+void arena_free(arena *a)
 {
     for (arena_block *b = a->head, *next; b; b = next) {
         next = b->next;

@@ -23,13 +23,13 @@ bool add_size(size_t a, size_t b, size_t *out);
 
 /* ---- arena: many small allocations, one free ---- */
 typedef struct arena_block arena_block;
-typedef struct mem_arena {
+typedef struct arena {
     arena_block *head;
-} mem_arena;
+} arena;
 
-void *arena_alloc(mem_arena *a, size_t bytes); /* 16-byte aligned, zeroed; NULL with the error set */
-char *arena_string(mem_arena *a, const char *s);
-void arena_free(mem_arena *a);
+void *arena_alloc(arena *a, size_t bytes); /* 16-byte aligned, zeroed; NULL with the error set */
+char *arena_string(arena *a, const char *s);
+void arena_free(arena *a);
 
 /* ---- pages: large zeroed memory mapped lazily; resident only where written ---- */
 typedef struct pages {

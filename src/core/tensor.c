@@ -25,30 +25,30 @@ ink_status ink_tensor_init(ink_tensor *t, ink_dtype dtype, int rank, const int64
 
 void tensor_make_contiguous(ink_tensor *t)
 {
-    int64_t s = 1;
+    uint64_t s = 1; /* unsigned: in an empty tensor the other dimensions' product may wrap, and nobody follows its strides */
     for (int i = t->rank - 1; i >= 0; i--) {
-        t->strides[i] = s;
-        s *= t->dims[i] > 1 ? t->dims[i] : 1;
+        t->strides[i] = (int64_t)s;
+        s *= t->dims[i] > 1 ? (uint64_t)t->dims[i] : 1;
     }
 }
 
 int64_t ink_tensor_numel(const ink_tensor *t)
 {
-    int64_t n = 1;
+    uint64_t n = 1; /* unsigned: a product that ends in 0 may wrap on the way */
     for (int i = 0; i < t->rank; i++)
-        n *= t->dims[i];
-    return n;
+        n *= (uint64_t)t->dims[i];
+    return (int64_t)n;
 }
 
 size_t ink_tensor_bytes(const ink_tensor *t) { return (size_t)ink_tensor_numel(t) * ink_dtype_size(t->dtype); }
 
 bool ink_tensor_is_contiguous(const ink_tensor *t)
 {
-    int64_t s = 1;
+    uint64_t s = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
-        if (t->dims[i] > 1 && t->strides[i] != s)
+        if (t->dims[i] > 1 && (uint64_t)t->strides[i] != s)
             return false;
-        s *= t->dims[i] > 1 ? t->dims[i] : 1;
+        s *= t->dims[i] > 1 ? (uint64_t)t->dims[i] : 1;
     }
     return true;
 }

@@ -36,6 +36,10 @@ VEC_INLINE float v_top(vf v) { return _mm512_reduce_max_ps(v); } /* NaN lanes: u
 VEC_INLINE vf v_round(vf v) { return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 VEC_INLINE vf v_scale2(vf v, vf n) { return _mm512_scalef_ps(v, n); } /* v 2^n, n integral */
 VEC_INLINE vf v_where_lt(vf a, vf b, vf yes, vf no) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes); }
+VEC_INLINE vf v_abs(vf v) { return _mm512_abs_ps(v); }
+VEC_INLINE vf v_keep(vf v, int64_t n) { return _mm512_maskz_mov_ps(v_first(n), v); } /* lanes from n on become 0 */
+VEC_INLINE unsigned v_eq_lanes(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); } /* bit i: lane i */
+VEC_INLINE unsigned v_nan_lanes(vf v) { return _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q); }
 
 VEC_INLINE vf v_widen_bf16(__m256i h) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16)); }
 /* Not vcvtneps2bf16: that flushes subnormals. */
@@ -107,6 +111,10 @@ VEC_INLINE vf v_scale2(vf v, vf n)
     return _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23)));
 }
 VEC_INLINE vf v_where_lt(vf a, vf b, vf yes, vf no) { return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
+VEC_INLINE vf v_abs(vf v) { return _mm256_andnot_ps(_mm256_set1_ps(-0.f), v); }
+VEC_INLINE vf v_keep(vf v, int64_t n) { return _mm256_and_ps(v, _mm256_castsi256_ps(v_first(n))); }
+VEC_INLINE unsigned v_eq_lanes(vf a, vf b) { return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)); }
+VEC_INLINE unsigned v_nan_lanes(vf v) { return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(v, v, _CMP_UNORD_Q)); }
 
 VEC_INLINE vf v_widen_bf16(__m128i h) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16)); }
 VEC_INLINE __m128i v_narrow_bf16(vf v)
@@ -194,11 +202,13 @@ VEC_INLINE vf v_exp(vf x)
     p = v_fma(p, f, v_set(1.f));
     return v_scale2(p, n);
 }
-/* x * sigmoid(s): -inf gives -0 (x / inf would be NaN). */
+/* x * sigmoid(s), sign(s) = sign(x): e^-|s| cannot overflow, so results keep their relative accuracy down to the
+ * subnormals; -inf gives -0 (-inf * 0 would be NaN). */
 VEC_INLINE vf v_times_sigmoid(vf x, vf s)
 {
-    vf y = v_div(x, v_add(v_set(1.f), v_exp(v_sub(v_zero(), s))));
-    return v_where_lt(x, v_set(-3e38f), v_set(-0.f), y);
+    vf e = v_exp(v_sub(v_zero(), v_abs(s)));
+    vf top = v_where_lt(s, v_zero(), v_mul(v_max(v_set(-3e38f), x), e), x);
+    return v_div(top, v_add(v_set(1.f), e));
 }
 VEC_INLINE vf v_silu(vf x) { return v_times_sigmoid(x, x); }
 VEC_INLINE vf v_gelu_tanh(vf x)
@@ -206,22 +216,26 @@ VEC_INLINE vf v_gelu_tanh(vf x)
     vf x2 = v_mul(x, x);
     return v_times_sigmoid(x, v_mul(x, v_fma(x2, v_set(1.59576912f * 0.044715f), v_set(1.59576912f))));
 }
-/* x Phi(x), error below 3e-7 |x| and, for x > -10, below 1e-6 of the value. The tail Phi(-a), a = |x|, is exp(-a^2 / 2) g(z), z = a / sqrt(2);
- * g(z) (z + 2) = erfc(z) exp(z^2) (z + 2) / 2 is smooth in t = (z - 2) / (z + 2): a Chebyshev fit of degree 8, relative error 5e-8. */
+/* x Phi(x) = max(x, 0) - |x|/2 erfc(|x|/sqrt 2). erfc(z) = e^(-z^2) t Q(t - 1/2), t = 1 / (1 + z/2): Q is a minimax fit in
+ * relative error (4.4e-8) to e^(z^2) erfc(z) / t on 0 <= z <= 10.3, beyond which |x|/2 erfc is 0 in FP32. The rounding of
+ * x^2 is carried along, so the relative error stays below 1e-6 in the tail too. */
 VEC_INLINE vf v_gelu_erf(vf x)
 {
-    static const float g[9] = {5.10791373e-01f, -3.43580445e-01f, 1.39734765e-01f, -1.82183126e-02f, -1.07416721e-02f,
-                               3.22183389e-03f, 1.49066086e-03f, -3.81464178e-04f, -2.33561523e-04f};
-    vf a = v_min(v_set(30.f), v_max(x, v_sub(v_zero(), x))); /* NaN is the second operand: it survives */
-    vf r = v_div(v_set(1.f), v_fma(a, v_set(0.70710678f), v_set(2.f))), t = v_fnma(v_set(4.f), r, v_set(1.f));
-    vf p = v_set(g[8]);
-    for (int i = 7; i >= 0; i--)
-        p = v_fma(p, t, v_set(g[i]));
-    vf square = v_mul(a, a), low = v_sub(v_zero(), v_fma(a, a, v_sub(v_zero(), square))); /* a^2 = square - low, exactly */
-    vf e = v_exp(v_mul(v_set(-0.5f), square));
-    vf tail = v_mul(v_mul(p, r), v_fma(v_mul(e, v_set(0.5f)), low, e));
-    vf y = v_mul(x, v_where_lt(x, v_zero(), tail, v_sub(v_set(1.f), tail)));
-    return v_where_lt(x, v_set(-3e38f), v_set(-0.f), y);
+    vf a = v_min(v_set(14.5f), v_abs(x)); /* NaN survives */
+    vf t = v_div(v_set(1.f), v_fma(a, v_set(0.35355339f), v_set(1.f))), s = v_sub(t, v_set(0.5f));
+    vf q = v_set(-0.05914912f);
+    q = v_fma(q, s, v_set(0.04837041f));
+    q = v_fma(q, s, v_set(0.09532699f));
+    q = v_fma(q, s, v_set(-0.10300751f));
+    q = v_fma(q, s, v_set(-0.17186706f));
+    q = v_fma(q, s, v_set(0.14574119f));
+    q = v_fma(q, s, v_set(0.55893922f));
+    q = v_fma(q, s, v_set(0.68716097f));
+    q = v_fma(q, s, v_set(0.51079136f));
+    vf x2 = v_mul(a, a), low = v_fma(a, a, v_sub(v_zero(), x2));
+    vf e = v_exp(v_mul(x2, v_set(-0.5f)));
+    e = v_fnma(v_mul(low, v_set(0.5f)), e, e);
+    return v_sub(v_max(v_zero(), x), v_mul(v_mul(v_mul(a, v_set(0.5f)), v_mul(t, q)), e));
 }
 VEC_INLINE vf v_activate(vf x, activation a)
 {

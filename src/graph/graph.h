@@ -18,6 +18,7 @@ typedef enum dim_symbol {
     DIM_SEQUENCES,
     DIM_KV_BLOCKS, /* columns of the block table */
     DIM_HISTORY,   /* columns of the sampler's token history */
+    DIM_POOL,      /* blocks in the KV pools of a session */
     DIM_SYMBOLS
 } dim_symbol;
 
@@ -62,7 +63,7 @@ typedef struct graph {
     graph_node *nodes;
     size_t n_values, n_nodes, cap_values, cap_nodes;
     const char *module;
-    mem_arena names;
+    arena names;
     ink_status status;
     char *error; /* message of the first failure */
 } graph;

@@ -16,7 +16,7 @@ struct run {
     bool shaped; /* shapes fit `symbols` */
 };
 
-ink_status run_create(const plan *p, void *arena, run **out)
+ink_status run_create(const plan *p, void *memory, run **out)
 {
     run *r = alloc_array(1, sizeof *r);
     *out = NULL;
@@ -27,15 +27,15 @@ ink_status run_create(const plan *p, void *arena, run **out)
     r->values = alloc_array(p->graph->n_values, sizeof *r->values);
     r->calls = alloc_array(p->n_nodes, sizeof *r->calls);
     ink_status s = r->values && r->calls ? INK_OK : INK_RESOURCE_EXHAUSTED;
-    if (s == INK_OK && !arena) {
+    if (s == INK_OK && !memory) {
         s = pages_map(&r->own, plan_arena_bytes(p));
-        arena = r->own.data;
+        memory = r->own.data;
     }
     if (s != INK_OK) {
         run_free(r);
         return s;
     }
-    r->arena = arena;
+    r->arena = memory;
     for (size_t v = 0; v < p->graph->n_values; v++)
         r->values[v] = p->graph->values[v].type;
     *out = r;

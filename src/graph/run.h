@@ -8,9 +8,9 @@
 
 typedef struct run run;
 
-/* `arena`: plan_arena_bytes(p) bytes, 64-byte aligned, any bits, which runs that never execute at the same time may share;
+/* `memory`: plan_arena_bytes(p) bytes, 64-byte aligned, any bits, which runs that never execute at the same time may share;
  * NULL: the run maps its own. */
-ink_status run_create(const plan *p, void *arena, run **out);
+ink_status run_create(const plan *p, void *memory, run **out);
 void run_free(run *r);
 
 void run_set_symbol(run *r, dim_symbol s, int64_t n);

@@ -6,7 +6,20 @@
  *   ROPE_MROPE (spec 6.4): positions [T, 3] = t, h, w; omega_i = theta^(-2i / D); contiguous sections
  * rope: half-split rotation of x [T, H, D] by the table, in FP32, rounded once:
  *   y_i = x_i cos_i - x_{i+D/2} sin_i;  y_{i+D/2} = x_{i+D/2} cos_i + x_i sin_i */
-#include "ops/op.h"
+#include "ops/rope.h"
+
+#include <math.h>
+
+void rope_frequencies(const rope_table_attrs *a, float omega[ROPE_MAX_HALF], int axis[ROPE_MAX_HALF])
+{
+    const bool axial = a->kind == ROPE_AXIAL_2D;
+    const int half = a->head_dim / 2, period = axial ? half / 2 : half;
+    for (int i = 0; i < half; i++) {
+        float exponent = (float)(2 * (i % period)) / (float)(2 * period);
+        omega[i] = 1.0f / (float)pow(a->theta, exponent);
+        axis[i] = axial ? i >= period : i < a->sections[0] ? 0 : i < a->sections[0] + a->sections[1] ? 1 : 2;
+    }
+}
 
 static ink_status infer_rope_table(op_call *c)
 {

@@ -1,0 +1,4 @@
+#ifdef __x86_64__
+#define ISA(name) name##_avx512
+#include "cpu/norm_vec.h"
+#endif

@@ -1,0 +1,4 @@
+#ifdef __x86_64__
+#define ISA(name) name##_avx2
+#include "cpu/sampling_vec.h"
+#endif
