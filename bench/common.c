@@ -254,7 +254,7 @@ void bench_prepare(bench_call *b, const device *d)
     if (op_infer(&b->call) != INK_OK)
         die(ink_last_error());
     if (!(b->kernel = registry_find(d, &b->call, NULL))) {
-        registry_explain(d, &b->call, "benchmark", &why);
+        registry_explain(d, &b->call, "benchmark", NULL, &why);
         die(strbuf_text(&why));
     }
     b->call.workspace_bytes = b->kernel->workspace ? b->kernel->workspace(&b->call) : 0;
