@@ -131,7 +131,7 @@ static void multiply_panel(const gemm_tile *t, const gemm_job *j, const layout *
         const int64_t chunks = words / t->chunk;
         const uint32_t *strip = strips + round_up(rows, t->mr) * (k0 / t->elements), *block = panel + t->nr * (k0 / t->elements);
         const char *ahead = (const char *)(block + t->nr * words), *end = ahead + t->nr * words * 4; /* the block after this one */
-        for (int64_t i = 0; i < rows; i += t->mr, ahead += chunks * GEMM_AHEAD) {
+        for (int64_t i = 0; i < rows; i += t->mr, ahead += chunks * t->ahead_step) {
             const int64_t count = min64(t->mr, rows - i);
             if (b == l->blocks - 1)
                 expect_writes(j, m + i, count, n);

@@ -5,7 +5,7 @@
 #include "cpu/gemm_pairs_avx512.h"
 #include "cpu/tiles_amx.h"
 
-enum { MR = 32, NR = 32 };
+enum { MR = 32, NR = 32, AHEAD = 512 };
 
 /* Into the second-level cache. */
 VEC_INLINE void prefetch_quarter(const char *p)
@@ -31,7 +31,7 @@ static void multiply(int rows, const uint32_t *a, const uint32_t *b, int64_t chu
         _tile_loadd(3, low + 16, stride);
     }
     if (rows > 16)
-        for (int64_t i = 0; i < chunks; i++, a += MR * 16, b += NR * 16, ahead += GEMM_AHEAD) {
+        for (int64_t i = 0; i < chunks; i++, a += MR * 16, b += NR * 16, ahead += AHEAD) {
             _tile_loadd(6, b, 64);
             _tile_stream_loadd(4, a, 64); /* the strip passes by: do not let it push the panel out of the first-level cache */
             _tile_dpbf16ps(0, 4, 6);
@@ -67,7 +67,7 @@ static void finish(const gemm_job *j, const float *c, const float *up, int64_t l
 }
 
 const gemm_tile gemm_bf16_32x32_amx = {
-    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .kc = 576, .mc = 512, .strips_bytes = 1152 << 10, .pack_a = 60, .read_w = 40,
+    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .kc = 576, .mc = 512, .strips_bytes = 1152 << 10, .ahead_step = AHEAD, .pack_a = 60, .read_w = 40,
     .pack_strip = strip, .pack_panel = panel, .multiply = multiply, .finish = finish, .enter = tiles_configure, .leave = tiles_release,
 };
 #else
