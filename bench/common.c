@@ -60,8 +60,10 @@ FMA_LOOP(loop_avx512_bf16, "vdpbf16ps", "zmm")
 /* Four accumulators, two operands on each side: the inner step of a product, without its loads. */
 static void loop_amx(long steps)
 {
-    static _Alignas(64) uint16_t data[512];
+    _Alignas(64) uint16_t data[512];
     tile_config config = {.palette = 1};
+    for (int i = 0; i < 512; i++) /* not zeros: switching bits costs power, hence clock */
+        data[i] = f32_to_bf16(rng_normal_bits(rng_at(7, (uint64_t)i)));
     for (int i = 0; i < 8; i++) {
         config.bytes[i] = 64;
         config.rows[i] = 16;
@@ -252,7 +254,7 @@ void bench_prepare(bench_call *b, const device *d)
     if (op_infer(&b->call) != INK_OK)
         die(ink_last_error());
     if (!(b->kernel = registry_find(d, &b->call, NULL))) {
-        registry_explain(d, &b->call, "benchmark", &why);
+        registry_explain(d, &b->call, "benchmark", NULL, &why);
         die(strbuf_text(&why));
     }
     b->call.workspace_bytes = b->kernel->workspace ? b->kernel->workspace(&b->call) : 0;

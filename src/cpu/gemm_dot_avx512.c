@@ -37,8 +37,10 @@ VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, i
 
 #define DOT_CASE(r) case r: dot_rows(r, strip, panel, chunks, c, ldc, first); break;
 
-static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first)
+static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first,
+                         const char *ahead)
 {
+    (void)ahead;
     switch (rows) {
         DOT_CASE(1) DOT_CASE(2) DOT_CASE(3) DOT_CASE(4) DOT_CASE(5) DOT_CASE(6) DOT_CASE(7)
         DOT_CASE(8) DOT_CASE(9) DOT_CASE(10) DOT_CASE(11) DOT_CASE(12) DOT_CASE(13) DOT_CASE(14)
@@ -46,14 +48,14 @@ static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel,
 }
 
 static void strip(uint32_t *s, const void *a, int64_t ld, int64_t rows, int64_t k) { pairs_strip(MR, s, a, ld, rows, k); }
-static void panel(uint32_t *d, const void *w, int64_t ld, int64_t rows, int64_t k) { pairs_panel(NR, d, w, ld, rows, k); }
-static void finish(const gemm_job *j, const float *c, const float *up, int64_t row, int64_t n0, int64_t count)
+static void panel(uint32_t *d, const void *w, int64_t ld, int64_t rows, int64_t k) { pairs_panel(NR, true, d, w, ld, rows, k); }
+static void finish(const gemm_job *j, const float *c, const float *up, int64_t ldc, int64_t row, int64_t rows, int64_t n0, int64_t count)
 {
-    gemm_finish(INK_BF16, j, c, up, row, n0, count);
+    gemm_finish(INK_BF16, true, j, c, up, ldc, row, rows, n0, count);
 }
 
 const gemm_tile gemm_bf16_dot_14x32_avx512 = {
-    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .mc = 14 * 10, .nc = 384, .kc = 512, .mt = 14 * 80, .pack_a = 4, .pack_w = 12,
+    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .kc = 512, .mc = 14 * 24, .strips_bytes = 768 << 10, .pack_a = 4, .read_w = 6,
     .pack_strip = strip, .pack_panel = panel, .multiply = dot_multiply, .finish = finish,
 };
 #else
