@@ -8,6 +8,7 @@
 #include "image/decode.h"
 #include "inkstone/inkstone.h"
 #include "text/prompt.h"
+#include "text/utf8.h"
 
 #include <jansson.h>
 #include <setjmp.h>

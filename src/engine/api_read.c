@@ -54,11 +54,11 @@ static ink_status encode(session *s, const image *img, const ink_read_options *o
     pixel_limits limits = {o->min_pixels, o->max_pixels};
     if (o->task != INK_TASK_SPOTTING)
         return session_encode_image(s, img, &limits, f);
-    const paddleocr_vl_image_config *c = &session_model(s)->config.image;
+    const int64_t model_max = session_model(s)->config.image.max_pixels;
     if (!limits.max_pixels)
-        limits.max_pixels = c->max_pixels < SPOTTING_MAX ? c->max_pixels : SPOTTING_MAX;
-    if (!limits.min_pixels)
-        limits.min_pixels = SPOTTING_MIN < limits.max_pixels ? SPOTTING_MIN : c->min_pixels;
+        limits.max_pixels = model_max < SPOTTING_MAX ? model_max : SPOTTING_MAX;
+    if (!limits.min_pixels && SPOTTING_MIN < limits.max_pixels)
+        limits.min_pixels = SPOTTING_MIN;
     if (img->width >= SPOTTING_SIDE || img->height >= SPOTTING_SIDE)
         return session_encode_image(s, img, &limits, f);
     image larger;

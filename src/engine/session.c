@@ -136,10 +136,8 @@ static ink_status choose_grid(const session *s, const image *img, const pixel_li
         p->mean[i] = (float)c->image.image_mean[i];
         p->std[i] = (float)c->image.image_std[i];
     }
-    if (limits && limits->min_pixels > 0)
-        p->min_pixels = limits->min_pixels;
-    if (limits && limits->max_pixels > 0)
-        p->max_pixels = limits->max_pixels;
+    if (limits)
+        TRY(image_processor_limit(&p->min_pixels, &p->max_pixels, limits->min_pixels, limits->max_pixels));
     TRY(image_processor_check(p));
     TRY(image_processor_grid(p, img->width, img->height, g));
     if (g->patches > s->model->bounds[DIM_PATCHES])

@@ -3,6 +3,7 @@
 #include "core/dtype.h"
 #include "core/log.h"
 #include "formats/embedded.h"
+#include "image/processor.h"
 #include "text/prompt.h"
 
 #include <math.h>
@@ -177,10 +178,7 @@ static ink_status load(vl_model *m, const vl_model_options *o)
     if (!m->label)
         return INK_RESOURCE_EXHAUSTED;
     TRY(paddleocr_vl_config_read(&m->files, &m->config));
-    if (o->min_pixels > 0)
-        m->config.image.min_pixels = o->min_pixels;
-    if (o->max_pixels > 0)
-        m->config.image.max_pixels = o->max_pixels;
+    TRY(image_processor_limit(&m->config.image.min_pixels, &m->config.image.max_pixels, o->min_pixels, o->max_pixels));
     TRY(paddleocr_vl_config_check(&m->config, "the pixel limits given"));
     TRY(read_tokenizer(m, o));
     TRY(safetensors_open_model(&m->files, &m->st));
