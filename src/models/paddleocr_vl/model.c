@@ -65,6 +65,7 @@ static ink_status convert(vl_model *m, const char *name, ink_tensor *t, ink_dtyp
     if (overflows)
         return failure(INK_OUT_OF_RANGE, "%s: %lld values of %s do not fit %s; use another --dtype", m->label, (long long)overflows, name,
                        ink_dtype_name(to));
+    safetensors_release(m->st, t);
     t->data = data;
     t->dtype = to;
     return INK_OK;
