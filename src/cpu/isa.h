@@ -14,4 +14,8 @@ const char *cpu_isa_name(cpu_isa isa);
 /* The best level of this processor, capped by INK_CPU=portable|avx2|avx512|amx. INK_INVALID_ARGUMENT for another value
  * of INK_CPU, INK_UNAVAILABLE when it names a level this processor lacks. Asks the kernel for tile permission once. */
 ink_status cpu_isa_detect(cpu_isa *out);
+
+/* For rows on vdpbf16ps (kernel.avoid): NULL where it is expected to do twice the work of an FP32 multiply-add in the same time (AMD
+ * processors; not measured by us); else a reason: on Intel's Sapphire Rapids generation it does half of it (measured). */
+const char *cpu_bf16_dot_is_slow(void);
 #endif
