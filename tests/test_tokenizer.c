@@ -264,7 +264,7 @@ static void test_ill_formed_text(void **state)
     tokenizer_free(t);
 }
 
-/* The queue must give what the definition says: merge the lowest rank, leftmost first, until nothing merges. */
+/* Without a pre-tokenizer a text is one word: half a million characters must not take quadratic time. */
 static void test_long_word(void **state)
 {
     (void)state;
@@ -272,7 +272,7 @@ static void test_long_word(void **state)
     rng r = fresh_rng();
     strbuf text = {0}, back = {0};
     token_list ids = {0};
-    for (int i = 0; i < 2000000; i++)
+    for (int i = 0; i < 500000; i++)
         strbuf_putc(&text, "etaoinshrdlu  "[rng_below(&r, 14)]);
     assert_ok(tokenizer_encode(t, text.text, text.length, TOKENIZE_TEXT, &ids));
     assert_ok(tokenizer_decode(t, ids.ids, ids.count, false, &back));
@@ -282,6 +282,101 @@ static void test_long_word(void **state)
     strbuf_free(&text);
     strbuf_free(&back);
     token_list_free(&ids);
+    tokenizer_free(t);
+}
+
+static void check_same_text(const tokenizer *t, const char *text)
+{
+    token_list ids = {0};
+    strbuf back = {0};
+    assert_ok(tokenizer_encode(t, text, strlen(text), TOKENIZE_TEXT, &ids));
+    assert_ok(tokenizer_decode(t, ids.ids, ids.count, true, &back));
+    assert_string_equal(strbuf_text(&back), text);
+    token_list_free(&ids);
+    strbuf_free(&back);
+}
+
+/* Spaces in formulas and text that looks like other markup pass unchanged. */
+static void test_text_is_untouched(void **state)
+{
+    (void)state;
+    tokenizer *t = open_mini();
+    static const char *const texts[] = {"x \\in Z",
+                                        "\\alpha x",
+                                        "\\_\\_\\_",
+                                        "2H_2 + O_2 \\rightarrow 2H_2O",
+                                        "{\"",
+                                        "<tool",
+                                        "<think>",
+                                        "a $5 b",
+                                        " a",
+                                        "a ",
+                                        "  ",
+                                        "'s",
+                                        "a  b\t\tc\r\nd"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check_same_text(t, texts[i]);
+    tokenizer_free(t);
+}
+
+/* The ids that the mini model generated for its samples are the recorded texts. */
+static void test_generated_samples(void **state)
+{
+    (void)state;
+    tokenizer *t = open_mini();
+    strbuf json = read_source_file("models/mini/golden/samples.json");
+    json_t *samples = json_loadb(json.text, json.length, 0, NULL);
+    assert_true(json_array_size(samples) >= 10);
+    for (size_t i = 0; i < json_array_size(samples); i++) {
+        const json_t *sample = json_array_get(samples, i), *ids = json_object_get(sample, "generated_ids");
+        token_list list = {0};
+        strbuf text = {0};
+        for (size_t k = 0; k < json_array_size(ids); k++)
+            assert_ok(token_list_add(&list, (int32_t)json_integer_value(json_array_get(ids, k))));
+        assert_ok(tokenizer_decode(t, list.ids, list.count, true, &text));
+        assert_string_equal(strbuf_text(&text), json_string_value(json_object_get(sample, "text")));
+        token_list_free(&list);
+        strbuf_free(&text);
+    }
+    json_decref(samples);
+    strbuf_free(&json);
+    tokenizer_free(t);
+}
+
+/* One tokenizer, many threads, different texts: each thread gets the serial answer. */
+static void test_threads(void **state)
+{
+    (void)state;
+    enum { TEXTS = 64 };
+    rng r = fresh_rng();
+    tokenizer *t = open_mini();
+    static strbuf texts[TEXTS];
+    static token_list serial[TEXTS];
+    int wrong = 0;
+    for (int i = 0; i < TEXTS; i++) {
+        random_unicode(&r, &texts[i], 200);
+        assert_ok(tokenizer_encode(t, texts[i].text, texts[i].length, TOKENIZE_TEXT, &serial[i]));
+    }
+#pragma omp parallel for num_threads(8) reduction(+ : wrong) schedule(static, 1)
+    for (int i = 0; i < 8 * TEXTS; i++) {
+        const strbuf *text = &texts[i % TEXTS];
+        const token_list *want = &serial[i % TEXTS];
+        token_list got = {0};
+        strbuf back = {0}, want_back = {0};
+        wrong += tokenizer_encode(t, text->text, text->length, TOKENIZE_TEXT, &got) != INK_OK || got.count != want->count ||
+                 memcmp(got.ids, want->ids, got.count * sizeof *got.ids) != 0;
+        add_replaced(&want_back, text->text, text->length, "\xE2\x96\x81", 3, " ", 1);
+        wrong += tokenizer_decode(t, got.ids, got.count, false, &back) != INK_OK || back.length != want_back.length ||
+                 memcmp(back.text, want_back.text, back.length) != 0;
+        token_list_free(&got);
+        strbuf_free(&back);
+        strbuf_free(&want_back);
+    }
+    assert_int_equal(wrong, 0);
+    for (int i = 0; i < TEXTS; i++) {
+        strbuf_free(&texts[i]);
+        token_list_free(&serial[i]);
+    }
     tokenizer_free(t);
 }
 
@@ -445,6 +540,9 @@ int main(void)
         cmocka_unit_test(test_streaming_holds_back),
         cmocka_unit_test(test_ill_formed_text),
         cmocka_unit_test(test_long_word),
+        cmocka_unit_test(test_text_is_untouched),
+        cmocka_unit_test(test_generated_samples),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_refused_files),
         cmocka_unit_test(test_truncated_file),
         cmocka_unit_test(test_large_vocabulary),

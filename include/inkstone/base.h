@@ -37,7 +37,7 @@ typedef enum ink_status {
     INK_CANCELLED = 11,          /* stopped by the caller */
 } ink_status;
 
-/* Text of a status, e.g. "invalid argument". Static storage. */
+/* Stable name of a status for programs, e.g. "invalid_argument"; "unknown" for a number outside the enumeration. Static. */
 INK_API const char *ink_status_name(ink_status s);
 
 /* Message of the last failed call on this thread; "" if none. Valid until the next failing call on the thread. */

@@ -6,7 +6,6 @@
 #include "engine/teacher.h"
 #include "models/paddleocr_vl/synth.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -259,8 +258,12 @@ static ink_status bench_all(const bench_arguments *a)
 static bool parse_images(const char *text, bench_arguments *a)
 {
     a->n_images = 0;
-    for (const char *p = text; *p && a->n_images < MAX_LIST;) {
+    for (const char *p = text; *p;) {
         int used = 0, *w = &a->widths[a->n_images], *h = &a->heights[a->n_images];
+        if (a->n_images == MAX_LIST) {
+            usage_error("bench", "--images: more than %d sizes", MAX_LIST);
+            return false;
+        }
         if (sscanf(p, "%dx%d%n", w, h, &used) != 2 || *w < 1 || *h < 1 || *w > 20000 || *h > 20000 || (p[used] && p[used] != ',')) {
             usage_error("bench", "--images: '%s', expected WxH,...", text);
             return false;
@@ -274,9 +277,13 @@ static bool parse_images(const char *text, bench_arguments *a)
 static bool parse_contexts(const char *text, bench_arguments *a)
 {
     a->n_contexts = 0;
-    for (const char *p = text; *p && a->n_contexts < MAX_LIST;) {
+    for (const char *p = text; *p;) {
         char *end;
         long long v = strtoll(p, &end, 10);
+        if (a->n_contexts == MAX_LIST) {
+            usage_error("bench", "--contexts: more than %d numbers", MAX_LIST);
+            return false;
+        }
         if (end == p || v < 1 || v > 1000000 || (*end && *end != ',')) {
             usage_error("bench", "--contexts: '%s', expected positive numbers", text);
             return false;
@@ -290,12 +297,14 @@ static bool parse_contexts(const char *text, bench_arguments *a)
 static ink_status make_synthetic(bench_arguments *a, char *path, size_t size)
 {
     const char *tmp = getenv("TMPDIR");
+    const char *folder = a->work ? a->work : tmp && *tmp ? tmp : "/tmp";
     struct stat st;
-    snprintf(path, size, "%s%s", a->work ? a->work : tmp ? tmp : "/tmp", a->work ? "" : "/inkstone-synthetic");
+    if (snprintf(path, size, "%s%s/config.json", folder, a->work ? "" : "/inkstone-synthetic") >= (int)size)
+        return failure(INK_INVALID_ARGUMENT, "--work: '%s' is too long", folder);
+    bool there = stat(path, &st) == 0;
+    *strrchr(path, '/') = 0;
     a->model.directory = path;
-    char config[1200];
-    snprintf(config, sizeof config, "%s/config.json", path);
-    if (stat(config, &st) == 0)
+    if (there)
         return INK_OK;
     synth_options o = {0};
     fprintf(stderr, "writing the synthetic checkpoint to %s\n", path);
@@ -311,13 +320,11 @@ int command_bench(int argc, char **argv)
                                             {"out", required_argument, NULL, 'O'},     {"profile", no_argument, NULL, 'p'}, MODEL_LONG_OPTIONS, {0}};
     bench_arguments a = {.model = {NULL, INK_MODEL_OPTIONS_DEFAULT}, .widths = {384, 1024}, .heights = {384, 768}, .n_images = 2,
                          .contexts = {256, 2048, 8192}, .n_contexts = 3, .sequences = 1, .repeat = 3};
-    char path[1024];
+    char path[4096];
     int64_t n = 0;
     int code;
-    bool bad = false;
-    while ((code = getopt_long(argc, argv, "h", options, NULL)) != -1)
+    while ((code = next_option(argc, argv, "h", options, help_text)) >= 0)
         switch (code) {
-        case 'h': fputs(help_text, stdout); return EXIT_OK;
         case 's': a.synthetic = true; break;
         case 'w': a.work = optarg; break;
         case 't': a.teacher = optarg; break;
@@ -342,9 +349,11 @@ int command_bench(int argc, char **argv)
             a.repeat = (int)n;
             break;
         default:
-            if (!model_argument("bench", code, optarg, &a.model, &bad) || bad)
+            if (!model_argument("bench", code, optarg, &a.model))
                 return EXIT_USAGE;
         }
+    if (code != OPTION_END)
+        return option_exit(code);
     if (argc - optind > 1 || (argc > optind && (a.model.directory || a.synthetic)))
         return usage_error("bench", "one model at a time");
     if (argc > optind)

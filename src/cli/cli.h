@@ -4,6 +4,7 @@
 #define CLI_CLI_H
 #include "inkstone/inkstone.h"
 
+#include <getopt.h>
 #include <stdio.h>
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -21,18 +22,28 @@ int complain(const char *fmt, ...) INK_PRINTF(1, 2);
 /* The same with a pointer to --help; returns EXIT_USAGE. */
 int usage_error(const char *command, const char *fmt, ...) INK_PRINTF(2, 3);
 
+/* getopt_long that answers -h and --help with `help` on stdout and everything wrong with a message (a long option may be
+ * cut short while it stays unique, "--" ends the options). argv[0] is "inkstone COMMAND". */
+enum { OPTION_END = -1, OPTION_HELP = -2, OPTION_BAD = -3 };
+int next_option(int argc, char **argv, const char *short_options, const struct option *options, const char *help);
+/* Exit code of a command whose options ended with `code`, one of the last two. */
+int option_exit(int code);
+
 /* Numbers from arguments: the whole text must be one, within the range; otherwise a usage error is printed and false returned. */
 bool parse_int(const char *command, const char *option, const char *text, int64_t lo, int64_t hi, int64_t *out);
 bool parse_float(const char *command, const char *option, const char *text, double lo, double hi, float *out);
 
-/* Output to a file that appears complete or not at all: a temporary name beside it, renamed by output_close. path NULL or
- * "-": stdout. */
+/* Output to a file that appears complete or not at all: a temporary name beside it, renamed by output_close. An existing
+ * file keeps its permissions, a symbolic link stays one. path NULL or "-": stdout; a device or pipe is written directly. */
 typedef struct output {
     FILE *file;
-    char *path, *temporary; /* NULL for stdout */
+    char *path, *temporary; /* temporary NULL: written directly */
 } output;
 bool output_open(output *o, const char *path);  /* false: the error is set (ink_last_error) */
-bool output_close(output *o, bool keep);        /* flushes; with keep false a file is discarded */
+bool output_close(output *o, bool keep);        /* flushes; with keep false a file is discarded. false: the error is set */
+
+/* Writes `text` (a report, freed; NULL: the error is set) to stdout; the exit code. */
+int print_report(char *text);
 
 /* Model options that several commands take: --model --dtype --threads --fp32-modules --min-pixels --max-pixels --disable
  * --delete-pass --assistant-prefix. */
@@ -54,6 +65,6 @@ typedef struct model_arguments {
     "  --disable PATTERNS       hide kernels: op:backend:dtype:name, '*' and '?' match\n"                              \
     "  --delete-pass LIST       leave out fusion passes, by name or 'all'\n"                                           \
     "  --assistant-prefix TEXT  generation prefix for a chat template that is not recognised\n"
-/* Takes option `code` if it is one of them. *bad is set after a usage error. */
-bool model_argument(const char *command, int code, const char *value, model_arguments *m, bool *bad);
+/* Takes option `code`, one of them; false after a usage error. */
+bool model_argument(const char *command, int code, const char *value, model_arguments *m);
 #endif

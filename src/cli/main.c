@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
@@ -26,8 +27,31 @@ static void help(FILE *f)
           "examples:\n  inkstone read page.png\n  inkstone read --task table --format html -o table.html table.jpg\n"
           "  inkstone check --fp32-modules visual,mlp_AR\n\n"
           "exit codes: 0 done, 1 something failed, 2 wrong usage\n"
-          "environment: INK_CPU=portable|avx2|avx512|amx caps the instruction set, INK_DISABLE hides kernels, INK_LOG=info logs\n",
+          "environment: INK_CPU=portable|avx2|avx512|amx caps the instruction set, INK_DISABLE hides kernels,\n"
+          "  INK_LOG=error|warn|info|debug logs to standard error\n",
           f);
+}
+
+/* Output that never arrived is a failure, for help and version too. */
+static int finish(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    int reason = errno;
+    return complain("cannot write to standard output: %s", strerror(reason));
+}
+
+static int run_command(int argc, char **argv)
+{
+    static char program[32];
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (!strcmp(argv[0], commands[i].name)) {
+            snprintf(program, sizeof program, "inkstone %s", argv[0]); /* how getopt's messages begin */
+            argv[0] = program;
+            return commands[i].run(argc, argv);
+        }
+    fprintf(stderr, "inkstone: no command '%s'\nSee `inkstone --help`.\n", argv[0]);
+    return EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
@@ -37,18 +61,18 @@ int main(int argc, char **argv)
         help(stderr);
         return EXIT_USAGE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+    const char *first = argv[1];
+    if (!strcmp(first, "help") && argc == 3) { /* inkstone help read */
+        char *arguments[] = {argv[2], "--help", NULL};
+        return finish(run_command(2, arguments));
+    }
+    if (!strcmp(first, "--help") || !strcmp(first, "-h") || !strcmp(first, "help")) {
         help(stdout);
-        return EXIT_OK;
+        return finish(EXIT_OK);
     }
-    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+    if (!strcmp(first, "--version") || !strcmp(first, "-V")) {
         printf("inkstone %s\n", ink_version());
-        return EXIT_OK;
+        return finish(EXIT_OK);
     }
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (!strcmp(argv[1], commands[i].name))
-            return commands[i].run(argc - 1, argv + 1);
-    fprintf(stderr, "inkstone: no command '%s'\n", argv[1]);
-    help(stderr);
-    return EXIT_USAGE;
+    return finish(run_command(argc - 1, argv + 1));
 }

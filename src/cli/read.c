@@ -1,22 +1,18 @@
-/* read.c - inkstone read: text of images. Texts come out in the order of the files; the first unfinished one is streamed to a
- * terminal, the others wait for their turn. */
-#include "cli/cli.h"
+/* read.c - inkstone read: text of images. */
+#include "cli/read.h"
 
 #include "core/memory.h"
-#include "core/strbuf.h"
 
-#include <getopt.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 static const char help_text[] =
     "usage: inkstone read [OPTION...] IMAGE...\n\n"
-    "Reads JPEG, PNG, WebP and TIFF (first page); '-' is standard input. A file that cannot be read fails alone; the\n"
-    "exit code is then 1.\n\n"
+    "Reads JPEG, PNG, WebP and TIFF (first page); '-' is standard input. One text per image, in the order given; on a\n"
+    "terminal it appears as it is written. A file that cannot be read fails alone; the exit code is then 1.\n\n"
     "  --task ocr|table|formula|chart|seal|spotting   what to read (default ocr)\n"
     "  --prompt TEXT            free prompt in place of the task's\n"
     "  --format raw|html|markdown   form of the text (default raw: as the model wrote it, OTSL for tables)\n"
@@ -27,54 +23,35 @@ static const char help_text[] =
     "  --repetition-penalty R   (default 1: none)\n"
     "  --no-loop-guard          do not stop answers that repeat themselves without end\n"
     "  --batch N                images decoded together (default 8)\n"
-    "  --profile[=json]         times by kernel, on standard error\n" MODEL_HELP
+    "  --profile[=json|table][:FILE]   calls, time, FLOPs and bytes by kernel, to FILE or standard error\n" MODEL_HELP
+    "  -h, --help               this text\n"
     "\nexamples:\n"
     "  inkstone read scan.png\n"
     "  inkstone read --json page1.jpg page2.jpg > pages.jsonl\n"
-    "  inkstone read --model PaddleOCR-VL-1.5 --task table --format html table.png\n"
+    "  inkstone read --model PaddleOCR-VL-1.5 --task table --format html -o table.html table.png\n"
+    "  inkstone read --profile=json:profile.json scan.png\n"
     "  curl -s https://example.org/scan.png | inkstone read -\n";
 
-typedef struct read_arguments {
-    model_arguments model;
-    ink_read_options read;
-    ink_format format;
-    bool json, profile, profile_json;
-    const char *output;
-    int batch;
-    char **files;
-    int n_files;
-} read_arguments;
+static ink_session *volatile running;
+static volatile sig_atomic_t interrupted; /* the signal */
 
-/* One input, from its file to its printed result. */
-typedef struct input {
-    const char *file;
-    ink_image *image;
-    ink_result result;
-    double load_ms; /* reading and decoding the file */
-    bool done, failed;
-    strbuf pending; /* text that waits for its turn on the terminal */
-} input;
-
-typedef struct reader {
-    const read_arguments *args;
-    output out;
-    input *inputs;       /* of all files */
-    size_t n, turn;      /* inputs[turn] is the next to be printed */
-    size_t batch_first;  /* inputs of the running call begin here */
-    const size_t *batch; /* their indices */
-    bool stream;         /* print text as it comes */
-    bool write_failed;
-} reader;
-
-static ink_session *interrupted_session;
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int sig)
+static void on_signal(int sig)
 {
-    (void)sig;
-    interrupted = 1;
-    if (interrupted_session)
-        ink_cancel(interrupted_session); /* sets an atomic flag */
+    interrupted = sig;
+    ink_session *session = running;
+    if (session)
+        ink_cancel(session); /* sets an atomic flag */
+}
+
+/* Ends reading cleanly on the first signal, at once on the second. One that was ignored (nohup) stays ignored. */
+static void catch_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction old;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
 }
 
 static double now_ms(void)
@@ -84,119 +61,25 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* ---- printing ---- */
-
-static json_t *polygons_json(const ink_result *r)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < r->polygon_count; i++) {
-        const ink_polygon *p = &r->polygons[i];
-        json_t *points = json_array();
-        for (int k = 0; k < 4; k++)
-            json_array_append_new(points, json_pack("[f,f]", (double)p->x[k], (double)p->y[k]));
-        json_array_append_new(list, json_pack("{s:s,s:o}", "text", p->text, "points", points));
-    }
-    return list;
-}
-
-static void print_json(reader *r, const input *in)
-{
-    const ink_result *x = &in->result;
-    const read_arguments *a = r->args;
-    json_t *file = json_string(in->file);
-    if (!file) /* a file name that is not UTF-8 */
-        file = json_string_nocheck("?");
-    json_t *o = json_pack("{s:o,s:s}", "file", file, "task", ink_task_name(a->read.task));
-    if (in->failed) {
-        json_object_set_new(o, "text", json_string(""));
-        json_object_set_new(o, "error", json_pack("{s:s,s:s}", "code", ink_status_name(x->status), "message", x->error ? x->error : "out of memory"));
-    } else {
-        json_object_set_new(o, "text", json_string(x->text));
-        if (a->format != INK_FORMAT_RAW || a->read.task == INK_TASK_TABLE) {
-            ink_format f = a->format == INK_FORMAT_RAW ? INK_FORMAT_HTML : a->format;
-            char *formatted = ink_format_text(a->read.task, x->text, f);
-            json_object_set_new(o, f == INK_FORMAT_HTML ? "html" : "markdown", formatted ? json_string(formatted) : json_null());
-            free(formatted);
-        }
-        json_object_set_new(o, "finish_reason", json_string(ink_finish_name(x->finish)));
-        json_object_set_new(o, "loop_guard", json_boolean(x->looped));
-        json_object_set_new(o, "tokens", json_pack("{s:I,s:I,s:I}", "prompt", (json_int_t)x->prompt_tokens, "image", (json_int_t)x->image_tokens,
-                                                   "generated", (json_int_t)x->generated_tokens));
-        if (a->read.task == INK_TASK_SPOTTING)
-            json_object_set_new(o, "polygons", polygons_json(x));
-        json_object_set_new(o, "timing_ms", json_pack("{s:f,s:f,s:f,s:f}", "decode", in->load_ms + x->decode_ms, "vision", x->vision_ms, "prefill",
-                                                      x->prefill_ms, "generate", x->generate_ms));
-    }
-    char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6));
-    if (!text || fprintf(r->out.file, "%s\n", text) < 0)
-        r->write_failed = true;
-    free(text);
-    json_decref(o);
-}
-
-static void print_text(reader *r, input *in)
-{
-    char *formatted = r->args->format == INK_FORMAT_RAW ? NULL : ink_format_text(r->args->read.task, in->result.text, r->args->format);
-    const char *text = formatted ? formatted : in->result.text;
-    if (r->stream)
-        text = ""; /* it is out already */
-    if (fprintf(r->out.file, "%s\n", text) < 0)
-        r->write_failed = true;
-    free(formatted);
-    if (in->result.looped)
-        fprintf(stderr, "inkstone: %s: the answer began to repeat itself and was cut (--no-loop-guard keeps it)\n", in->file);
-    else if (in->result.finish == INK_FINISH_LENGTH)
-        fprintf(stderr, "inkstone: %s: the answer reached the token limit\n", in->file);
-}
-
-/* Prints every finished input whose turn it is; streams what the next one has so far. */
-static void print_ready(reader *r)
-{
-    for (; r->turn < r->n && r->inputs[r->turn].done; r->turn++) {
-        input *in = &r->inputs[r->turn];
-        if (r->stream && !in->failed && in->pending.length)
-            fputs(strbuf_text(&in->pending), r->out.file);
-        strbuf_free(&in->pending);
-        if (in->failed)
-            fprintf(stderr, "inkstone: %s%s%s\n", in->result.error && strstr(in->result.error, in->file) == in->result.error ? "" : in->file,
-                    in->result.error && strstr(in->result.error, in->file) == in->result.error ? "" : ": ",
-                    in->result.error ? in->result.error : "out of memory");
-        if (r->args->json)
-            print_json(r, in);
-        else if (!in->failed)
-            print_text(r, in);
-    }
-    if (fflush(r->out.file) != 0)
-        r->write_failed = true;
-}
-
-/* ---- callbacks of a batch ---- */
+/* ---- callbacks of a batch: image `index` of the call is input batch_first + index ---- */
 
 static bool on_text(void *user, size_t index, const char *text, size_t length)
 {
     reader *r = user;
-    size_t i = r->batch[index];
-    if (i == r->turn) {
-        if (r->inputs[i].pending.length) {
-            fputs(strbuf_text(&r->inputs[i].pending), r->out.file);
-            strbuf_free(&r->inputs[i].pending);
-        }
-        fwrite(text, 1, length, r->out.file);
-        if (fflush(r->out.file) != 0)
-            r->write_failed = true;
-    } else
-        strbuf_add(&r->inputs[i].pending, text, length);
-    return !r->write_failed;
+    reader_stream(r, r->batch_first + index, text, length);
+    return !r->write_failed && !interrupted;
 }
 
 static void on_done(void *user, size_t index, const ink_result *result)
 {
     reader *r = user;
-    input *in = &r->inputs[r->batch[index]];
-    in->done = true;
-    in->failed = result->status != INK_OK;
-    in->result = *result; /* moved: the array's entry is not freed */
-    print_ready(r);
+    input *in = &r->inputs[r->batch_first + index];
+    if (in->done)
+        return; /* the file could not be read: its place in the batch was empty */
+    in->result = *result;
+    in->moved = true;
+    in->done = result->status != INK_OK || result->finish != INK_FINISH_CANCELLED;
+    reader_print_ready(r);
 }
 
 /* ---- reading ---- */
@@ -209,117 +92,118 @@ static void load_input(input *in)
     if (s == INK_OK)
         return;
     in->result.status = s;
-    in->result.error = strdup(ink_last_error());
-    in->done = in->failed = true;
+    in->result.error = copy_string(ink_last_error());
+    in->done = true;
 }
 
-/* Loads and reads up to args->batch inputs from `first`; returns how many were taken. */
-static size_t read_some(reader *r, ink_session *session, size_t first)
+/* Loads and reads up to args->batch inputs from `first`. */
+static ink_status read_some(reader *r, ink_session *session, size_t first, size_t n)
 {
-    size_t most = (size_t)r->args->batch, taken = 0, n = 0;
-    const ink_image **images = alloc_array(most, sizeof *images);
-    size_t *indices = alloc_array(most, sizeof *indices);
-    ink_result *results = alloc_array(most, sizeof *results);
-    for (; images && indices && results && taken < most && first + taken < r->n; taken++) {
-        input *in = &r->inputs[first + taken];
-        load_input(in);
-        if (in->image) {
-            images[n] = in->image;
-            indices[n++] = first + taken;
-        }
+    const ink_image **images = alloc_array(n, sizeof *images);
+    ink_result *results = alloc_array(n, sizeof *results);
+    ink_status s = images && results ? INK_OK : INK_RESOURCE_EXHAUSTED;
+    input *inputs = r->inputs + first;
+    for (size_t i = 0; i < n && s == INK_OK; i++) {
+        load_input(&inputs[i]);
+        images[i] = inputs[i].image;
+        reader_print_ready(r);
     }
-    print_ready(r);
     ink_read_options o = r->args->read;
     o.seed += first;
-    o.on_text = r->stream ? on_text : NULL;
+    o.on_text = on_text;
     o.on_done = on_done;
     o.user = r;
-    r->batch = indices;
-    ink_status s = n ? ink_read_batch(session, images, n, &o, results) : INK_OK;
+    r->batch_first = first;
+    if (s == INK_OK && !interrupted)
+        s = ink_read_batch(session, images, n, &o, results);
     for (size_t i = 0; i < n; i++) {
-        input *in = &r->inputs[indices[i]];
-        if (!in->done) { /* the call ended before this one was reported */
-            in->result = results[i];
-            in->done = in->failed = true;
-            if (!in->result.error)
-                in->result.error = strdup(s != INK_OK ? ink_last_error() : "not read");
-            if (in->result.status == INK_OK)
-                in->result.status = s != INK_OK ? s : INK_CANCELLED;
-        }
-        ink_image_free(in->image);
-        in->image = NULL;
+        if (results && !inputs[i].moved)
+            ink_result_free(&results[i]);
+        ink_image_free(inputs[i].image);
+        inputs[i].image = NULL;
     }
-    print_ready(r);
     free(images);
-    free(indices);
     free(results);
-    return taken;
+    return s;
 }
 
-static void print_profile(const read_arguments *a, const ink_session *session)
+static bool print_profile(const read_arguments *a, const ink_session *session)
 {
-    char *text = a->profile ? ink_session_profile(session, a->profile_json) : NULL;
-    if (text)
+    output o;
+    char *text = ink_session_profile(session, a->profile_form);
+    if (!text)
+        return false;
+    if (!a->profile_file) {
         fputs(text, stderr);
+        free(text);
+        return true;
+    }
+    bool ok = output_open(&o, a->profile_file);
+    if (ok) {
+        fputs(text, o.file);
+        ok = output_close(&o, true);
+    }
     free(text);
+    return ok;
 }
 
-static int read_all(reader *r)
+/* Reads all inputs; false when something other than an input failed (it has been told). */
+static bool read_with(reader *r, ink_session *session)
 {
-    ink_model *model;
+    const read_arguments *a = r->args;
+    size_t most = (size_t)a->batch;
+    ink_status s = INK_OK;
+    running = session;
+    for (size_t at = 0; at < r->n && s == INK_OK && !interrupted && !r->write_failed; at += most)
+        s = read_some(r, session, at, r->n - at < most ? r->n - at : most);
+    running = NULL;
+    if (s != INK_OK)
+        complain(NULL);
+    else if (a->profile && !interrupted && !print_profile(a, session)) {
+        complain(NULL);
+        return false;
+    }
+    return s == INK_OK;
+}
+
+static bool read_all(reader *r)
+{
+    ink_model *model = NULL;
     ink_session *session = NULL;
     const read_arguments *a = r->args;
-    if (ink_model_load(a->model.directory, &a->model.options, &model) != INK_OK)
-        return complain(NULL);
-    ink_session_options so = {.profile = a->profile};
-    if (ink_session_create(model, &so, &session) != INK_OK) {
-        ink_model_free(model);
-        return complain(NULL);
-    }
-    interrupted_session = session;
-    signal(SIGINT, on_interrupt);
-    size_t at = 0, failed = 0;
-    while (at < r->n && !interrupted && !r->write_failed) {
-        size_t n = read_some(r, session, at);
-        if (!n)
-            break;
-        at += n;
-    }
-    signal(SIGINT, SIG_DFL);
-    interrupted_session = NULL;
-    print_profile(a, session);
-    for (size_t i = 0; i < r->n; i++)
-        failed += r->inputs[i].failed || !r->inputs[i].done;
+    ink_session_options so = INK_SESSION_OPTIONS_DEFAULT;
+    so.profile = a->profile;
+    bool ok = ink_model_load(a->model.directory, &a->model.options, &model) == INK_OK &&
+              ink_session_create(model, &so, &session) == INK_OK;
+    if (ok)
+        ok = read_with(r, session);
+    else
+        complain(NULL);
     ink_session_free(session);
     ink_model_free(model);
-    return failed || interrupted ? EXIT_FAILED : EXIT_OK;
+    return ok;
 }
 
 static int run(const read_arguments *a)
 {
     reader r = {.args = a, .n = (size_t)a->n_files};
-    int code = EXIT_FAILED;
     if (!output_open(&r.out, a->output))
         return complain(NULL);
-    r.stream = !a->json && a->format == INK_FORMAT_RAW && a->read.task != INK_TASK_SPOTTING && isatty(fileno(r.out.file));
     r.inputs = alloc_array(r.n, sizeof *r.inputs);
-    if (r.inputs) {
-        for (size_t i = 0; i < r.n; i++)
-            r.inputs[i].file = a->files[i];
-        code = read_all(&r);
-    } else
+    for (size_t i = 0; r.inputs && i < r.n; i++)
+        r.inputs[i].file = a->files[i];
+    reader_start(&r);
+    bool ok = r.inputs ? read_all(&r) : (complain(NULL), false);
+    size_t unread = reader_finish(&r);
+    /* A file appears when every input was dealt with and there is something to put in it. */
+    bool keep = ok && !interrupted && !r.write_failed && (a->json || r.texts);
+    if (!output_close(&r.out, keep)) {
         complain(NULL);
-    for (size_t i = 0; r.inputs && i < r.n; i++) {
-        ink_result_free(&r.inputs[i].result);
-        strbuf_free(&r.inputs[i].pending);
+        ok = false;
     }
-    bool printed = r.turn > 0; /* results, and errors told on stderr or as JSON lines */
-    free(r.inputs);
-    if (r.write_failed)
-        complain("cannot write the output");
-    if (!output_close(&r.out, printed && !r.write_failed))
-        return complain(NULL);
-    return r.write_failed ? EXIT_FAILED : code;
+    if (interrupted)
+        raise(interrupted); /* back to the default by now: the caller learns why */
+    return ok && !unread && !r.write_failed ? EXIT_OK : EXIT_FAILED;
 }
 
 /* ---- arguments ---- */
@@ -346,10 +230,32 @@ static bool parse_format(const char *text, ink_format *out)
     return false;
 }
 
+/* "", "json", "table", either with ":FILE". */
+static bool parse_profile(const char *text, read_arguments *a)
+{
+    size_t n = text ? strcspn(text, ":") : 0;
+    a->profile = true;
+    a->profile_form = n == 4 && !memcmp(text, "json", 4) ? INK_REPORT_JSON : INK_REPORT_TEXT;
+    if (n && a->profile_form == INK_REPORT_TEXT && !(n == 5 && !memcmp(text, "table", 5))) {
+        usage_error("read", "--profile: '%s', expected json or table, and :FILE if it should go to one", text);
+        return false;
+    }
+    a->profile_file = n && text[n] && text[n + 1] ? text + n + 1 : NULL;
+    return true;
+}
+
+static bool parse_count(const char *option, const char *text, int64_t most, int *out)
+{
+    int64_t n;
+    if (!parse_int("read", option, text, 1, most, &n))
+        return false;
+    *out = (int)n;
+    return true;
+}
+
 static bool parse_one(read_arguments *a, int code, const char *value)
 {
     int64_t n = 0;
-    bool bad = false;
     switch (code) {
     case 'o': a->output = value; return true;
     case OPT_TASK:
@@ -360,11 +266,7 @@ static bool parse_one(read_arguments *a, int code, const char *value)
     case OPT_PROMPT: a->read.prompt = value; return true;
     case OPT_FORMAT: return parse_format(value, &a->format);
     case OPT_JSON: a->json = true; return true;
-    case OPT_MAX_TOKENS:
-        if (!parse_int("read", "--max-tokens", value, 1, 1000000, &n))
-            return false;
-        a->read.max_tokens = (int)n;
-        return true;
+    case OPT_MAX_TOKENS: return parse_count("--max-tokens", value, 1000000, &a->read.max_tokens);
     case OPT_TEMPERATURE: return parse_float("read", "--temperature", value, 0, 100, &a->read.temperature);
     case OPT_TOP_P: return parse_float("read", "--top-p", value, 1e-6, 1, &a->read.top_p);
     case OPT_PENALTY: return parse_float("read", "--repetition-penalty", value, 1e-3, 100, &a->read.repetition_penalty);
@@ -374,21 +276,32 @@ static bool parse_one(read_arguments *a, int code, const char *value)
         a->read.seed = (uint64_t)n;
         return true;
     case OPT_NO_GUARD: a->read.loop_guard = false; return true;
-    case OPT_BATCH:
-        if (!parse_int("read", "--batch", value, 1, 1024, &n))
-            return false;
-        a->batch = (int)n;
-        return true;
-    case OPT_PROFILE:
-        if (value && strcmp(value, "json") && strcmp(value, "table")) {
-            usage_error("read", "--profile: '%s', expected json or table", value);
-            return false;
-        }
-        a->profile = true;
-        a->profile_json = value && !strcmp(value, "json");
-        return true;
-    default: return model_argument("read", code, value, &a->model, &bad) && !bad;
+    case OPT_BATCH: return parse_count("--batch", value, 1024, &a->batch);
+    case OPT_PROFILE: return parse_profile(value, a);
+    default: return model_argument("read", code, value, &a->model);
     }
+}
+
+/* Would writing the output destroy an input? */
+static bool output_is_input(const read_arguments *a)
+{
+    struct stat out, in;
+    if (!a->output || stat(a->output, &out) != 0 || !S_ISREG(out.st_mode))
+        return false;
+    for (int i = 0; i < a->n_files; i++)
+        if (stat(a->files[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return true;
+    return false;
+}
+
+/* Limits of the images go to the model, which plans for them, and to each read; spotting has its own (spec 9.6). */
+static void set_pixel_limits(read_arguments *a)
+{
+    enum { SPOTTING_MAX_PIXELS = 1605632 };
+    a->read.min_pixels = a->model.options.min_pixels;
+    a->read.max_pixels = a->model.options.max_pixels;
+    if (a->read.task == INK_TASK_SPOTTING && !a->model.options.max_pixels)
+        a->model.options.max_pixels = SPOTTING_MAX_PIXELS;
 }
 
 int command_read(int argc, char **argv)
@@ -396,24 +309,19 @@ int command_read(int argc, char **argv)
     read_arguments a = {.model = {NULL, INK_MODEL_OPTIONS_DEFAULT}, .read = INK_READ_OPTIONS_DEFAULT, .batch = 8};
     int code;
     a.read.loop_guard = true;
-    while ((code = getopt_long(argc, argv, "ho:", long_options, NULL)) != -1) {
-        if (code == 'h') {
-            fputs(help_text, stdout);
-            return EXIT_OK;
-        }
-        if (code == '?') {
-            fputs("See `inkstone read --help`.\n", stderr);
-            return EXIT_USAGE;
-        }
+    while ((code = next_option(argc, argv, "ho:", long_options, help_text)) >= 0)
         if (!parse_one(&a, code, optarg))
             return EXIT_USAGE;
-    }
+    if (code != OPTION_END)
+        return option_exit(code);
     a.files = argv + optind;
     a.n_files = argc - optind;
     if (!a.n_files)
         return usage_error("read", "no image given");
+    if (output_is_input(&a))
+        return usage_error("read", "--output: '%s' is one of the images", a.output);
     a.model.options.max_sequences = a.batch;
-    if (a.read.task == INK_TASK_SPOTTING && !a.model.options.max_pixels)
-        a.model.options.max_pixels = 1605632; /* spotting's own limit (spec 9.6) must fit the plan */
+    set_pixel_limits(&a);
+    catch_signals();
     return run(&a);
 }

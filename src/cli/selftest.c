@@ -3,7 +3,6 @@
 
 #include "conformance/conformance.h"
 
-#include <getopt.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@ static const char help_text[] =
     "  --threads N              threads of the second run of each case (default 3)\n"
     "  --case DESCRIPTOR        run one case again, as printed by a failure\n"
     "  --json                   results as JSON\n"
+    "  -h, --help               this text\n"
     "\nexamples:\n  inkstone selftest\n  inkstone selftest --op conv2d --full\n"
     "  INK_CPU=avx2 inkstone selftest --dtype bf16\n";
 
@@ -54,9 +54,8 @@ int command_selftest(int argc, char **argv)
     int64_t n = 0;
     int code;
     o.seed &= INT64_MAX;
-    while ((code = getopt_long(argc, argv, "h", options, NULL)) != -1)
+    while ((code = next_option(argc, argv, "h", options, help_text)) >= 0)
         switch (code) {
-        case 'h': fputs(help_text, stdout); return EXIT_OK;
         case 'o': o.op = optarg; break;
         case 'd': o.dtype = optarg; break;
         case 'k': o.kernel = optarg; break;
@@ -78,9 +77,10 @@ int command_selftest(int argc, char **argv)
             o.threads = (int)n;
             break;
         case 'C': descriptor = optarg; break;
-        case 'j': json = true; break;
-        default: fputs("See `inkstone selftest --help`.\n", stderr); return EXIT_USAGE;
+        default: json = true; break;
         }
+    if (code != OPTION_END)
+        return option_exit(code);
     if (optind < argc)
         return usage_error("selftest", "unexpected argument '%s'", argv[optind]);
     device d;

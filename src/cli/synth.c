@@ -3,7 +3,6 @@
 
 #include "models/paddleocr_vl/synth.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@ static const char help_text[] =
     "  --layers V,L             vision and language layers, in place of the preset's\n"
     "  --threads N              (default: all cores)\n"
     "  --force                  write into a directory that is not empty\n"
+    "  -h, --help               this text\n"
     "\nexamples:\n  inkstone synth /tmp/full\n  inkstone synth --layers 2,2 --seed 7 /tmp/small\n";
 
 static void progress(void *user, uint64_t done, uint64_t total)
@@ -44,9 +44,8 @@ int command_synth(int argc, char **argv)
     synth_options o = {0};
     int64_t n = 0;
     int code;
-    while ((code = getopt_long(argc, argv, "h", options, NULL)) != -1)
+    while ((code = next_option(argc, argv, "h", options, help_text)) >= 0)
         switch (code) {
-        case 'h': fputs(help_text, stdout); return EXIT_OK;
         case 'p': o.preset = optarg; break;
         case 's':
             if (!parse_int("synth", "--seed", optarg, 0, INT64_MAX, &n))
@@ -62,9 +61,10 @@ int command_synth(int argc, char **argv)
                 return EXIT_USAGE;
             o.threads = (int)n;
             break;
-        case 'f': o.force = true; break;
-        default: fputs("See `inkstone synth --help`.\n", stderr); return EXIT_USAGE;
+        default: o.force = true; break;
         }
+    if (code != OPTION_END)
+        return option_exit(code);
     if (argc - optind != 1)
         return usage_error("synth", argc == optind ? "no directory given" : "one directory at a time");
     if (isatty(STDERR_FILENO))

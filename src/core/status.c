@@ -65,8 +65,8 @@ ink_status failure_text(ink_status s, const char *text)
 
 const char *ink_status_name(ink_status s)
 {
-    static const char *const names[] = {"ok", "invalid argument", "not found", "unimplemented", "unavailable",
-                                        "out of range", "resource exhausted", "failed precondition", "missing kernel",
-                                        "bad data", "i/o error", "cancelled"};
-    return (unsigned)s < sizeof names / sizeof *names ? names[s] : "unknown status";
+    static const char *const names[] = {"ok", "invalid_argument", "not_found", "unimplemented", "unavailable",
+                                        "out_of_range", "resource_exhausted", "failed_precondition", "missing_kernel",
+                                        "bad_data", "io", "cancelled"};
+    return (unsigned)s < sizeof names / sizeof *names ? names[s] : "unknown";
 }

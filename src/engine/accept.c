@@ -38,7 +38,7 @@ static ink_status guard(sequence *q)
 
 ink_status accept_token(session *s, sequence *q, int32_t id)
 {
-    if (atomic_load(&s->cancelled))
+    if (session_cancelled(s))
         return finish(q, FINISH_CANCELLED);
     if (paddleocr_vl_is_eos(&s->model->config, id))
         return finish(q, FINISH_STOP);

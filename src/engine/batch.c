@@ -123,9 +123,10 @@ static void fill_prompt(text_batch *b, const sequence *q, const int32_t *positio
 ink_status prefill_sequence(session *s, sequence *q, const void *feature_data, const int32_t *positions)
 {
     run *r = s->runs[VL_PREFILL];
-    const int32_t total = (int32_t)q->request.n_ids, most = (int32_t)s->model->bounds[DIM_TOKENS];
+    const int32_t total = (int32_t)q->request.n_ids, chunk = s->options.prefill_chunk;
+    const int32_t bound = (int32_t)s->model->bounds[DIM_TOKENS], most = chunk > 0 && chunk < bound ? chunk : bound;
     int32_t next_row = 0;
-    while (q->length < total) {
+    while (q->length < total && !session_cancelled(s)) {
         int32_t n = total - q->length < most ? total - q->length : most;
         fill_prompt(&s->batch, q, positions, n, s->model->config.image_token_id, &next_row);
         s->batch.last[0] = n - 1;
@@ -138,7 +139,8 @@ ink_status prefill_sequence(session *s, sequence *q, const void *feature_data, c
         TRY(run_execute(r, session_profiler(s)));
         q->length += n;
     }
-    q->last_id = *(const int32_t *)run_output(r, "next")->data;
+    if (q->length == total)
+        q->last_id = *(const int32_t *)run_output(r, "next")->data;
     return INK_OK;
 }
 

@@ -115,6 +115,9 @@ profile *session_profiler(session *s) { return s->options.profile ? &s->prof : N
 const profile *session_profile(const session *s) { return s->options.profile ? &s->prof : NULL; }
 void session_profile_reset(session *s) { profile_free(&s->prof); }
 void session_cancel(session *s) { atomic_store(&s->cancelled, true); }
+bool session_cancelled(const session *s) { return atomic_load(&s->cancelled); }
+void session_resume(session *s) { atomic_store(&s->cancelled, false); }
+int64_t session_capacity(const session *s) { return (int64_t)s->kv.blocks * KV_BLOCK / (int64_t)s->max_sequences; }
 
 /* ---- images ---- */
 
@@ -133,10 +136,8 @@ static ink_status choose_grid(const session *s, const image *img, const pixel_li
         p->mean[i] = (float)c->image.image_mean[i];
         p->std[i] = (float)c->image.image_std[i];
     }
-    if (limits && limits->min_pixels > 0)
-        p->min_pixels = limits->min_pixels;
-    if (limits && limits->max_pixels > 0)
-        p->max_pixels = limits->max_pixels;
+    if (limits)
+        TRY(image_processor_limit(&p->min_pixels, &p->max_pixels, limits->min_pixels, limits->max_pixels));
     TRY(image_processor_check(p));
     TRY(image_processor_grid(p, img->width, img->height, g));
     if (g->patches > s->model->bounds[DIM_PATCHES])
@@ -310,8 +311,6 @@ ink_status session_add(session *s, const generation_request *r, sequence **out)
     TRY(check_request(r));
     if (s->n_sequences == s->max_sequences)
         return failure(INK_RESOURCE_EXHAUSTED, "the session holds %zu sequences already", s->n_sequences);
-    if (!s->n_sequences)
-        atomic_store(&s->cancelled, false);
     sequence *q = alloc_array(1, sizeof *q);
     if (!q)
         return INK_RESOURCE_EXHAUSTED;

@@ -19,12 +19,14 @@ typedef struct session session;
 
 typedef struct session_options {
     int32_t max_tokens_per_sequence; /* prompt and answer; sizes the KV pools. 0: what the largest image and 8192 new tokens need */
+    int32_t prefill_chunk;           /* most prompt tokens of one prefill call; 0: the plan's bound. The result does not depend on it */
     bool profile;                    /* collect per-kernel times */
 } session_options;
 
 ink_status session_create(const vl_model *m, const session_options *o, session **out);
 void session_free(session *s);
 const vl_model *session_model(const session *s);
+int64_t session_capacity(const session *s); /* tokens of one sequence when max_sequences share the KV cache evenly */
 
 /* What was collected; NULL without `profile`. Valid until the next call on the session. */
 const profile *session_profile(const session *s);
@@ -101,7 +103,9 @@ ink_status session_step(session *s);
 /* Frees a sequence, finished or not, and gives back its blocks. */
 void session_remove(session *s, sequence *q);
 
-/* Ends all unfinished sequences at their next token with FINISH_CANCELLED. From any thread; cleared by session_add on an
- * empty session. */
+/* Ends all unfinished sequences at their next token with FINISH_CANCELLED, and those added later at their first, until
+ * session_resume. session_cancel may be called from any thread and from a signal handler. */
 void session_cancel(session *s);
+bool session_cancelled(const session *s);
+void session_resume(session *s);
 #endif

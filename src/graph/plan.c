@@ -76,7 +76,7 @@ static void note_missing(missing_list *m, const plan *p, const graph_node *n, co
         return;
     m->seen[n->op] |= bit;
     m->keys++;
-    registry_explain(p->device, c, n->name, &m->text);
+    registry_explain(p->device, c, n->name, n->module, &m->text);
 }
 
 static ink_status choose_bucket(plan *p, int bucket, ink_tensor *types, missing_list *missing)

@@ -186,43 +186,77 @@ static void retype(const op_call *c, ink_dtype from, ink_dtype to, retyped_call 
         }
 }
 
-void registry_explain(const device *d, const op_call *c, const char *where, strbuf *out)
+static void explain_declined(const device *d, const op_call *c, strbuf *out)
 {
-    static const ink_dtype nearest_first[] = {INK_F32, INK_F16, INK_BF16};
-    const char *op = op_schema_of(c->op)->name;
-    ink_dtype dtype = op_key_dtype(c);
     strbuf reasons = {0};
     registry_find(d, c, &reasons);
-    strbuf_printf(out, "E_MISSING_KERNEL op=%s backend=%s layout=%s dtype=%s", op, ink_backend_name(d->backend),
-                  ink_layout_name(op_key_layout(c)), ink_dtype_name(dtype));
-    if (where)
-        strbuf_printf(out, " node=%s", where);
-    strbuf_printf(out, "\n  device: %s\n  call: ", d->name);
-    op_describe(c, out);
-    strbuf_puts(out, "\n  registered: ");
-    list_registered(d, c->op, out);
     for (const char *p = strbuf_text(&reasons); *p;) {
         size_t n = strcspn(p, "\n");
         strbuf_printf(out, "\n  declined: %.*s", (int)n, p);
         p += n + (p[n] == '\n');
     }
     strbuf_free(&reasons);
+}
+
+/* Bytes of the call's tensors that have the key's dtype: what a cast to another one would go over. */
+static double bytes_of_key(const op_call *c)
+{
+    ink_dtype dtype = op_key_dtype(c);
+    double bytes = 0;
+    for (int i = 0; i < OP_MAX_IN; i++)
+        bytes += c->in[i] && c->in[i]->dtype == dtype ? tensor_bytes_or_0(c->in[i]) : 0;
+    for (int i = 0; i < OP_MAX_OUT; i++)
+        bytes += c->out[i] && c->out[i]->dtype == dtype ? tensor_bytes_or_0(c->out[i]) : 0;
+    return bytes;
+}
+
+/* The kernel that would serve the call in another dtype, the safest first, or NULL. */
+static const kernel *nearest_dtype(const device *d, const op_call *c)
+{
+    static const ink_dtype safest_first[] = {INK_F32, INK_F16, INK_BF16};
     const kernel *near = NULL;
-    retyped_call r;
-    for (size_t i = 0; i < sizeof nearest_first / sizeof *nearest_first && !near; i++)
-        if (nearest_first[i] != dtype) {
-            retype(c, dtype, nearest_first[i], &r);
-            near = registry_find(d, &r.call, NULL);
-        }
-    if (near) {
-        double bytes = 0;
-        for (int i = 0; i < OP_MAX_IN; i++)
-            bytes += c->in[i] && c->in[i]->dtype == dtype ? tensor_bytes_or_0(c->in[i]) : 0;
-        for (int i = 0; i < OP_MAX_OUT; i++)
-            bytes += c->out[i] && c->out[i]->dtype == dtype ? tensor_bytes_or_0(c->out[i]) : 0;
-        strbuf_printf(out, "\n  nearest: %s in %s; would cast %.1f MB at this node", near->name, ink_dtype_name(near->dtype), bytes * 1e-6);
+    for (size_t i = 0; i < sizeof safest_first / sizeof *safest_first && !near; i++) {
+        retyped_call r;
+        if (safest_first[i] == op_key_dtype(c))
+            continue;
+        retype(c, op_key_dtype(c), safest_first[i], &r);
+        near = registry_find(d, &r.call, NULL);
     }
-    strbuf_puts(out, "\n  fallback: never taken by itself; --fp32-modules MODULE plans a module in f32, --dtype f32|f16 the whole model"
-                     "\n  see: inkstone kernels --op ");
-    strbuf_printf(out, "%s\n", op);
+    return near;
+}
+
+static void explain_nearest(const device *d, const op_call *c, const char *module, strbuf *out)
+{
+    const char *op = op_schema_of(c->op)->name;
+    const kernel *near = nearest_dtype(d, c);
+    for (int b = 0; b < INK_BACKEND_COUNT; b++)
+        if ((ink_backend)b != d->backend && registry_has((ink_backend)b, c->op, op_key_layout(c), op_key_dtype(c)))
+            strbuf_printf(out, "\n  nearest: the same key on backend %s", ink_backend_name((ink_backend)b));
+    if (!near) {
+        strbuf_printf(out, "\n  nearest: no other dtype of %s serves this call on %s\n  fallback: none", op, ink_backend_name(d->backend));
+        return;
+    }
+    strbuf_printf(out, "\n  nearest: %s in %s (%s)\n  fallback: never taken silently; ", op, ink_dtype_name(near->dtype), near->name);
+    if (near->dtype == INK_F32 && module)
+        strbuf_printf(out, "--fp32-modules %s allows it", module);
+    else
+        strbuf_printf(out, "--dtype %s allows it", ink_dtype_name(near->dtype));
+    strbuf_printf(out, "; cost at this node: %.1f MB to convert", bytes_of_key(c) * 1e-6);
+}
+
+void registry_explain(const device *d, const op_call *c, const char *node, const char *module, strbuf *out)
+{
+    strbuf_printf(out, "E_MISSING_KERNEL op=%s backend=%s layout=%s dtype=%s", op_schema_of(c->op)->name, ink_backend_name(d->backend),
+                  ink_layout_name(op_key_layout(c)), ink_dtype_name(op_key_dtype(c)));
+    if (node)
+        strbuf_printf(out, " node=%s", node);
+    if (module)
+        strbuf_printf(out, " module=%s", module);
+    strbuf_printf(out, "\n  device: %s\n  call: ", d->name);
+    op_describe(c, out);
+    strbuf_puts(out, "\n  registered: ");
+    list_registered(d, c->op, out);
+    explain_declined(d, c, out);
+    explain_nearest(d, c, module, out);
+    strbuf_printf(out, "\n  see: inkstone kernels --op %s\n", op_schema_of(c->op)->name);
 }

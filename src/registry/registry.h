@@ -54,9 +54,11 @@ bool device_hides(const device *d, const kernel *k);
 /* Chooses. NULL: none, and `reasons` (may be NULL) gets one line per row of the key that declined. */
 const kernel *registry_find(const device *d, const op_call *c, strbuf *reasons);
 
-/* Why registry_find found nothing for `c`: the key, the device, every registered key of the op, the nearest usable one
- * and the option that would use it (operators.md 2.3). `where` names the node or is NULL. */
-void registry_explain(const device *d, const op_call *c, const char *where, strbuf *out);
+/* Why registry_find found nothing for `c` (operators.md 2.3): a line for programs (E_MISSING_KERNEL and the key), then for
+ * people the device, the call, every registered key of the op by backend, why each row of the key declined, the nearest key
+ * that would be served, what it would cost and the exact option that asks for it. `node` and `module` name where it was
+ * wanted; NULL: unknown. */
+void registry_explain(const device *d, const op_call *c, const char *node, const char *module, strbuf *out);
 
 /* All lists, for reports, tests and benchmarks. */
 int registry_list_count(void);

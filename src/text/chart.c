@@ -75,7 +75,7 @@ static ink_status read_chart(chart *c, const char *s, size_t n)
         size_t columns = count_bars(&c->lines[i]) + 1;
         c->columns = columns > c->columns ? columns : c->columns;
     }
-    if (c->columns > OTSL_MAX_SLOTS / c->count)
+    if (c->count && c->columns > OTSL_MAX_SLOTS / c->count)
         return failure(INK_OUT_OF_RANGE, "chart of %zu rows and %zu columns is too large, the limit is %d cells", c->count,
                        c->columns, OTSL_MAX_SLOTS);
     return INK_OK;

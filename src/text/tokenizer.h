@@ -14,7 +14,8 @@
  * Replace of a string, Prepend, NFC, NFD, NFKC, NFKD or a Sequence of them; pre_tokenizer null or Metaspace; decoder
  * null, Replace, ByteFallback, Fuse, Strip, Metaspace or a Sequence of them; added tokens with all their flags.
  * Everything else is refused by name with INK_UNIMPLEMENTED. post_processor TemplateProcessing, truncation and padding
- * are accepted and have no effect: no token is ever added or cut. */
+ * are accepted and have no effect: no token is ever added or cut. Normal forms and the word test of single_word use the
+ * Unicode tables of the utf8proc library at hand. */
 #ifndef TEXT_TOKENIZER_H
 #define TEXT_TOKENIZER_H
 #include "core/strbuf.h"

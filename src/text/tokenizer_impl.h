@@ -36,6 +36,12 @@ enum {
     PIECE_MODEL = 128, /* in the model's vocabulary; an added token need not be */
 };
 
+/* Slot of the table from texts to ids; the tag (part of the hash) spares most looks at the piece. */
+typedef struct text_slot {
+    uint32_t tag;
+    int32_t id; /* -1: empty */
+} text_slot;
+
 typedef struct piece {
     const char *text;    /* in the tokenizer's arena, 0-terminated; NULL: no token has this id */
     const char *decoded; /* what decoding sees: text, but for a NORMALIZED added token its normalised form */
@@ -97,9 +103,9 @@ typedef struct decoder_step {
 
 struct tokenizer {
     arena memory;
-    piece *pieces;    /* by id */
-    size_t count;     /* largest id + 1 */
-    int32_t *by_text; /* hash of the text -> id, -1 empty */
+    piece *pieces; /* by id */
+    size_t count;  /* largest id + 1 */
+    text_slot *by_text;
     size_t by_text_mask;
     pair_map merges;      /* (left id, right id) -> rank, resulting id */
     int32_t byte_id[256]; /* -1: the vocabulary has no token for this byte */

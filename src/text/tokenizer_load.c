@@ -21,12 +21,16 @@ static uint64_t text_hash(const char *text, size_t n)
     return rng_mix(h ^ word);
 }
 
-/* Slot that holds the piece with this text, or the empty one where it belongs. */
-static int32_t *text_slot(const tokenizer *t, const char *text, size_t n)
+/* Slot that holds the piece with this text, or the empty one where it belongs; *tag: what belongs into the slot. */
+static text_slot *find_slot(const tokenizer *t, const char *text, size_t n, uint32_t *tag)
 {
-    size_t i = text_hash(text, n) & t->by_text_mask;
-    for (; t->by_text[i] >= 0; i = (i + 1) & t->by_text_mask) {
-        const piece *p = &t->pieces[t->by_text[i]];
+    uint64_t hash = text_hash(text, n);
+    size_t i = hash & t->by_text_mask;
+    *tag = (uint32_t)(hash >> 32);
+    for (; t->by_text[i].id >= 0; i = (i + 1) & t->by_text_mask) {
+        if (t->by_text[i].tag != *tag)
+            continue;
+        const piece *p = &t->pieces[t->by_text[i].id];
         if (p->length == n && !memcmp(p->text, text, n))
             break;
     }
@@ -35,7 +39,8 @@ static int32_t *text_slot(const tokenizer *t, const char *text, size_t n)
 
 int32_t tokenizer_find(const tokenizer *t, const char *text, size_t n, uint32_t flags)
 {
-    int32_t id = *text_slot(t, text, n);
+    uint32_t tag;
+    int32_t id = find_slot(t, text, n, &tag)->id;
     return id >= 0 && (t->pieces[id].flags & flags) == flags ? id : -1;
 }
 
@@ -51,6 +56,7 @@ static const char *keep_text(tokenizer *t, const char *text, size_t n)
 static ink_status add_piece(tokenizer *t, int32_t id, const char *text, size_t n, uint32_t flags)
 {
     piece *p = &t->pieces[id];
+    uint32_t tag;
     if (p->text)
         return failure(INK_BAD_DATA, "vocabulary: \"%.60s\" and \"%.60s\" both have the id %d", p->text, text, id);
     p->text = p->decoded = keep_text(t, text, n);
@@ -58,7 +64,8 @@ static ink_status add_piece(tokenizer *t, int32_t id, const char *text, size_t n
         return INK_RESOURCE_EXHAUSTED;
     p->length = p->decoded_length = (uint32_t)n;
     p->flags = flags;
-    *text_slot(t, text, n) = id;
+    text_slot *slot = find_slot(t, text, n, &tag);
+    *slot = (text_slot){tag, id};
     if ((size_t)id >= t->count)
         t->count = (size_t)id + 1;
     return INK_OK;
@@ -100,11 +107,11 @@ static ink_status reserve_pieces(tokenizer *t, json_t *vocab, const json_t *adde
     }
     while (slots < 2 * entries)
         slots *= 2;
-    t->pieces = alloc_array((size_t)(largest + 1), sizeof *t->pieces);
+    t->pieces = alloc_array((size_t)largest + 1, sizeof *t->pieces);
     t->by_text = alloc_array(slots, sizeof *t->by_text);
     if (!t->pieces || !t->by_text)
         return INK_RESOURCE_EXHAUSTED;
-    memset(t->by_text, -1, slots * sizeof *t->by_text);
+    memset(t->by_text, -1, slots * sizeof *t->by_text); /* every id -1 */
     t->by_text_mask = slots - 1;
     return INK_OK;
 }
@@ -190,8 +197,8 @@ static ink_status merge_halves(const json_t *j, size_t i, const char *half[2], s
 
 static ink_status read_merge(tokenizer *t, const json_t *j, size_t i, strbuf *joined)
 {
-    const char *half[2];
-    size_t length[2];
+    const char *half[2] = {NULL, NULL};
+    size_t length[2] = {0, 0};
     int32_t id[2];
     TRY(merge_halves(j, i, half, length));
     for (int k = 0; k < 2; k++) {
