@@ -38,7 +38,7 @@ enum { MAX_PEERS = 2, MAX_ROUNDS = 64 };
 
 typedef struct options {
     device device;
-    int isa, peak_isa, rounds; /* peak_isa: what the processor has */
+    int peak_isa, rounds; /* peak_isa: what the processor has */
     ink_dtype dtype, peer_dtype;
     activation act;
     const peer *peers[MAX_PEERS];
@@ -47,6 +47,7 @@ typedef struct options {
 } options;
 
 typedef struct result {
+    bench_peak own;
     double gflops, peak[PEAK_COUNT], of_peak, peer_ratio[MAX_PEERS]; /* peer's time over ours */
 } result;
 
@@ -64,18 +65,18 @@ typedef struct result {
         best_;                                                                                                                     \
     })
 
-static bench_peak own_peak(const options *o)
+/* The loop that does what the kernel's inner loop does. */
+static bench_peak own_peak(const kernel *k)
 {
-    if (o->isa == ISA_AVX2)
-        return PEAK_AVX2;
-    if (o->dtype != INK_BF16)
-        return PEAK_AVX512;
-    return o->isa == ISA_AMX ? PEAK_AMX_BF16 : PEAK_AVX512_BF16;
+    if (k->isa == ISA_AMX)
+        return PEAK_AMX_BF16;
+    return k->isa == ISA_AVX512 ? (strstr(k->name, "_dot_") ? PEAK_AVX512_BF16 : PEAK_AVX512) : PEAK_AVX2;
 }
 
 static void measure(const options *o, bench_call *b, void *const *state, double flops, result *r)
 {
     double ours[MAX_ROUNDS], peak[PEAK_COUNT][MAX_ROUNDS], of[MAX_ROUNDS], ratio[MAX_PEERS][MAX_ROUNDS];
+    r->own = own_peak(b->kernel);
     const int calls = flops > 2e10 ? 2 : flops > 2e9 ? 4 : 12;
     for (int t = 0; t < o->rounds; t++) {
         for (int p = 0; p < PEAK_COUNT; p++)
@@ -83,7 +84,7 @@ static void measure(const options *o, bench_call *b, void *const *state, double 
         ours[t] = BEST(calls, bench_run(b));
         for (int p = 0; p < o->n_peers; p++)
             ratio[p][t] = state[p] ? BEST(calls, o->peers[p]->run(state[p])) / ours[t] : NAN;
-        of[t] = flops / ours[t] * 1e-9 / peak[own_peak(o)][t];
+        of[t] = flops / ours[t] * 1e-9 / peak[r->own][t];
     }
     r->gflops = flops / bench_median(ours, o->rounds) * 1e-9;
     r->of_peak = bench_median(of, o->rounds);
@@ -154,7 +155,7 @@ static void print_summary(const options *o, int64_t m, const result *r, int n)
         }
         faster += log(best) / n;
     }
-    printf("# m %lld: geometric mean %.1f%% of %s", (long long)m, 100 * exp(of), bench_peak_name(own_peak(o)));
+    printf("# m %lld: geometric mean %.1f%% of %s", (long long)m, 100 * exp(of), bench_peak_name(r[0].own));
     for (int p = 0; p < o->n_peers; p++)
         printf("; %s %.3fx, least %.3fx", o->peers[p]->name, exp(ratio[p]), least[p]);
     if (o->n_peers)
@@ -178,7 +179,6 @@ static void parse(int argc, char **argv, options *o)
     cpu_isa_detect(&have);
     o->peak_isa = (int)have;
     bench_device(&o->device, isa, atoi(bench_option(argc, argv, "threads", "0")));
-    o->isa = o->device.isa;
     o->rounds = atoi(bench_option(argc, argv, "rounds", "5"));
     o->rounds = o->rounds < 1 ? 1 : o->rounds > MAX_ROUNDS ? MAX_ROUNDS : o->rounds;
     o->act = parse_act(bench_option(argc, argv, "act", "none"));
@@ -192,7 +192,7 @@ static void parse(int argc, char **argv, options *o)
     for (int p = 0; peers[p]; p++)
         if (!strcmp(who, "all") || !strcmp(who, peers[p]->name)) {
             o->peers[o->n_peers++] = peers[p];
-            peers[p]->limit(bench_flag(argc, argv, "peer-free") ? NULL : cpu_isa_name((cpu_isa)o->isa));
+            peers[p]->limit(bench_flag(argc, argv, "peer-free") ? NULL : cpu_isa_name((cpu_isa)o->device.isa));
         }
 }
 

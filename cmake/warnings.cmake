@@ -5,7 +5,9 @@ target_compile_options(ink_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-proto
 if(INK_WERROR)
   target_compile_options(ink_flags INTERFACE -Werror)
 endif()
+add_library(ink_flags_link INTERFACE) # for targets that only link
 if(INK_SANITIZE)
   target_compile_options(ink_flags INTERFACE -fsanitize=${INK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(ink_flags INTERFACE -fsanitize=${INK_SANITIZE})
+  target_link_options(ink_flags_link INTERFACE -fsanitize=${INK_SANITIZE})
 endif()
+target_link_libraries(ink_flags INTERFACE ink_flags_link)

@@ -98,6 +98,37 @@ static void test_plan_and_run(void **state)
     free(w);
 }
 
+/* One plan, two size classes: the class follows the symbol, and each has a kernel for every node. */
+static void test_size_buckets(void **state)
+{
+    (void)state;
+    rng r = {.seed = 3};
+    weights *w = alloc_array(1, sizeof *w);
+    fill(w, &r);
+    device d;
+    plan *p;
+    assert_int_equal(device_open_cpu(&d, 2, NULL), INK_OK);
+    plan_options o = {.bucket_symbol = DIM_TOKENS, .n_buckets = 2, .buckets = {4, MAX_TOKENS}};
+    assert_int_equal(plan_create(mlp(w), &d, &o, "mlp", &p), INK_OK);
+    int64_t symbols[DIM_SYMBOLS] = {0};
+    for (int64_t n = 0; n <= MAX_TOKENS; n++) {
+        symbols[DIM_TOKENS] = n;
+        assert_int_equal(plan_bucket(p, symbols), n > 4);
+    }
+    for (size_t i = 0; i < p->n_nodes; i++)
+        assert_true(p->nodes[i].kernel[0] && p->nodes[i].kernel[1]);
+    static bf16 x[MAX_TOKENS * HIDDEN];
+    static float few[MAX_TOKENS * HIDDEN], many[MAX_TOKENS * HIDDEN];
+    for (int i = 0; i < MAX_TOKENS * HIDDEN; i++)
+        x[i] = f32_to_bf16(rng_normal(&r));
+    execute(p, x, 3, few);
+    execute(p, x, MAX_TOKENS, many);
+    assert_memory_equal(few, many, 3 * HIDDEN * sizeof(float));
+    plan_free(p);
+    device_close(&d);
+    free(w);
+}
+
 static void test_missing_kernels_are_listed(void **state)
 {
     (void)state;
@@ -140,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_and_run),
+        cmocka_unit_test(test_size_buckets),
         cmocka_unit_test(test_missing_kernels_are_listed),
         cmocka_unit_test(test_shape_errors_name_the_node),
     };

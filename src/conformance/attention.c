@@ -4,7 +4,7 @@
  *   s_j with an error e_j <= scale (D + 2) 2^-24 sum_d |q_d k_jd|                          (FP32 sum of the products)
  *                          + 2^-21 (|s_j| + |s_max|)          (rounding of scale log2(e), of the product, of the maximum)
  *   p_j with a relative error r_j <= exp(e_j) - 1 + (n / 32 + 4) 2^-21: the exponential (2^-22.5), and one exponential and
- *     one product each time a block of keys (at least 32) moves the maximum; 2^-9 + 2^-12 more in the numerator of rows
+ *     one product each time a block of keys (at least 32) moves the maximum; 2^-8 + 2^-12 more in the numerator of rows
  *     flagged KERNEL_P16 (rounding to BF16 and a shorter polynomial);
  *   both sums with n additions, each within 2^-24 of the magnitude.
  * With m = sum w_j |v_j|, R = sum w_j r_j and a = n 2^-24:
@@ -227,7 +227,7 @@ static void context(const conf_case *k, const wide *w, double top, int64_t n, in
                 unchecked = INFINITY;
         }
         if (p16)
-            numerator += (0x1p-9 + 0x1p-12) * magnitude;
+            numerator += (0x1p-8 + 0x1p-12) * magnitude;
         expect[d] = y;
         bound[d] = (numerator + sums * magnitude + error * fabs(y)) / (1 - error) + (double)n * 0x1p-126 * (vanish + 1) +
                    conf_store_error(k->out[0].dtype, y) + unchecked;

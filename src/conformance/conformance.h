@@ -4,7 +4,9 @@
  * For each op there is one conf_op: `draw` makes a random valid call, `reference` computes in FP64, from the inputs as
  * stored (already rounded), what each output element must be and how far it may be off. The driver runs every registry
  * row on such cases with poisoned outputs and workspaces, guard bytes around outputs, one thread against several (bitwise
- * equal), inputs checked unchanged. A row whose op has no conf_op, or that no drawn case reaches, fails the suite.
+ * equal), inputs checked unchanged. Over all cases of a row the roundings of its 16-bit stores must be centred (the bias
+ * test of operators.md 5.4: truncation shifts results by 2^-8.5 of their size, far below any tolerance for single
+ * elements). A row whose op has no conf_op, or that no drawn case reaches, fails the suite.
  *
  * A case is named by a descriptor, e.g. `linear bf16 any m5 n17 k31 bias=bf16 seed=9f3a6c0e11d2a007`; op, dtype, layout and
  * seed alone rebuild it, on every machine. */
@@ -23,7 +25,8 @@ typedef struct conf_case {
     double *expect[OP_MAX_OUT]; /* by output, contiguous order; may hold NaN and infinities, which must be met exactly */
     double *bound[OP_MAX_OUT];  /* largest |y - expect|; 0: bit-exact after rounding; infinity: not checked */
     bool no_bias_test;          /* rounding of this op's outputs is not centred (a comparison, a copy) */
-    arena memory;           /* everything above; freed by the driver */
+    void *input_memory[OP_MAX_IN]; /* of in[]: exactly as large as the tensor, so that a sanitizer sees any over-read */
+    arena memory;                  /* everything else; both are freed by the driver */
 } conf_case;
 
 typedef struct conf_op {
@@ -68,7 +71,8 @@ typedef struct conf_row {
     const kernel *kernel;
     int cases;
     double worst;       /* largest error / bound */
-    double bias;        /* mean signed error / mean |ref|, over bias-tested elements */
+    double bias;        /* mean of (y - ref) / ref over bias-tested elements */
+    double seconds;
     bool skipped;       /* this processor or INK_CPU cannot run it */
     bool failed;
     char failure[768];  /* descriptor and what differed */
@@ -82,7 +86,27 @@ typedef struct conf_report {
 
 const conf_op *conf_op_of(op_id op); /* NULL: none */
 
+/* How much to run: "quick" (a user's check of a device: seconds), "ci" (every push), "full" (releases, bug hunts; larger
+ * shapes). Fills cases, size, seconds and threads, nothing else. INK_INVALID_ARGUMENT for another name. */
+enum {
+    CONF_QUICK_CASES = 12, CONF_QUICK_SECONDS = 1,
+    CONF_CI_CASES = 100, CONF_CI_SECONDS = 2,
+    CONF_FULL_CASES = 1500, CONF_FULL_SECONDS = 300,
+};
+ink_status conf_tier(const char *name, conf_options *o);
+
+/* The bias test: a row fails when |bias| is over the limit, given this many tested elements from this many cases. Elements
+ * count whose store error is more than half of their bound, each by its relative error, so that large values do not drown
+ * the others; a case counts for at most CONF_BIAS_CASE_WEIGHT elements, since one with few distinct values (small integers)
+ * repeats the same rounding. The limits lie 5 times below what truncation gives and some 10 standard deviations above
+ * centred rounding. */
+enum { CONF_BIAS_ELEMENTS = 2000, CONF_BIAS_CASES = 10, CONF_BIAS_CASE_WEIGHT = 500 };
+#define CONF_BIAS_BF16 5e-4
+#define CONF_BIAS_F16 6e-5
+
 ink_status conf_run(const device *d, const conf_options *o, conf_report *r);
+/* One row, which need not be registered: to show that the suite catches a wrong kernel, or to try one that is not listed. */
+ink_status conf_run_kernel(const device *d, const conf_options *o, const kernel *k, conf_report *r);
 /* Re-runs the case of one descriptor on every row that accepts it. INK_INVALID_ARGUMENT if it is not one. */
 ink_status conf_run_case(const device *d, const char *descriptor, conf_report *r);
 void conf_report_table(const device *d, const conf_options *o, const conf_report *r, strbuf *out);

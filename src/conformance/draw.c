@@ -3,6 +3,7 @@
 #include "core/dtype.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 bool conf_chance(conf_case *k, int percent) { return (int)rng_below(&k->random, 100) < percent; }
 
@@ -24,7 +25,8 @@ static ink_tensor *new_input(conf_case *k, int i, ink_dtype dtype, int rank, con
 {
     if (ink_tensor_init(&k->in[i], dtype, rank, dims, NULL) != INK_OK)
         return NULL;
-    k->in[i].data = arena_alloc(&k->memory, ink_tensor_bytes(&k->in[i]) + 64);
+    free(k->input_memory[i]);
+    k->in[i].data = k->input_memory[i] = alloc_array(ink_tensor_bytes(&k->in[i]), 1);
     k->call.in[i] = &k->in[i];
     return k->in[i].data ? &k->in[i] : NULL;
 }

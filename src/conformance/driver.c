@@ -32,19 +32,17 @@ const conf_op *conf_op_of(op_id op)
 enum { GUARD = 128 }; /* bytes before and behind each output */
 #define POISON_16 0x7fc0u /* a NaN in BF16 and F16; twice, in F32 too */
 
-static void poison(void *p, size_t bytes)
-{
-    uint16_t *w = p;
-    for (size_t i = 0; i < bytes / 2; i++)
-        w[i] = POISON_16;
-    if (bytes & 1)
-        ((unsigned char *)p)[bytes - 1] = 0x7f;
-}
-
-static bool poisoned(const unsigned char *p, size_t bytes)
+static void poison(unsigned char *p, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
-        if (p[i] != (i & 1 ? 0x7f : 0xc0))
+        p[i] = (unsigned char)(i & 1 ? POISON_16 >> 8 : POISON_16 & 0xff);
+}
+
+/* Bytes `from` .. from+n-1 of a poisoned buffer are as they were. */
+static bool poisoned(const unsigned char *p, size_t from, size_t n)
+{
+    for (size_t i = from; i < from + n; i++)
+        if (p[i] != (i & 1 ? POISON_16 >> 8 : POISON_16 & 0xff))
             return false;
     return true;
 }
@@ -118,11 +116,11 @@ static ink_status run_once(conf_case *k, const kernel *row, int threads, outputs
     ink_status status = row->run(&c);
     if (status != INK_OK)
         snprintf(why, why_size, "run failed: %s", ink_last_error());
-    else if (!poisoned((unsigned char *)c.workspace + c.workspace_bytes + (c.workspace_bytes & 1), GUARD - 2))
+    else if (!poisoned(c.workspace, c.workspace_bytes, GUARD))
         snprintf(why, why_size, "wrote behind its workspace of %zu bytes", c.workspace_bytes);
     free(c.workspace);
     for (int i = 0; i < s->n_out && !*why; i++)
-        if (!poisoned(o->memory[i], GUARD) || !poisoned(o->memory[i] + GUARD + o->bytes[i] + (o->bytes[i] & 1), GUARD - 2))
+        if (!poisoned(o->memory[i], 0, GUARD) || !poisoned(o->memory[i], GUARD + o->bytes[i], GUARD))
             snprintf(why, why_size, "wrote outside output %d", i);
     for (int i = 0; i < s->n_in && !*why; i++)
         if (k->call.in[i] && sums[i] != checksum(k->call.in[i]->data, ink_tensor_bytes(k->call.in[i])))
@@ -130,18 +128,44 @@ static ink_status run_once(conf_case *k, const kernel *row, int threads, outputs
     return INK_OK;
 }
 
+/* Relative signed errors of bias-tested elements, by case and with each case's weight limited. */
 typedef struct bias_sum {
-    double signed_error, magnitude;
+    double sum, weight;
+    int cases;
 } bias_sum;
+
+static void add_case_bias(bias_sum *b, double sum, int64_t count)
+{
+    double weight = count < CONF_BIAS_CASE_WEIGHT ? (double)count : CONF_BIAS_CASE_WEIGHT;
+    if (!count)
+        return;
+    b->sum += sum / (double)count * weight;
+    b->weight += weight;
+    b->cases++;
+}
+
+/* y was rounded once from about e, and little else is in the bound b. Results near the smallest normal number round in
+ * absolute steps; they are left out. */
+static bool rounding_dominates(ink_dtype t, double e, double b)
+{
+    return (t == INK_BF16 || t == INK_F16) && isfinite(e) && fabs(e) >= (t == INK_BF16 ? 0x1p-120 : 0x1p-13) && b > 0 &&
+           conf_store_error(t, e) > 0.5 * b;
+}
 
 static void compare(const conf_case *k, conf_row *row, bias_sum *bias, char *why, size_t why_size)
 {
     const op_schema *s = op_schema_of(k->call.op);
+    double bias_of_case = 0;
+    int64_t tested = 0;
     for (int o = 0; o < s->n_out; o++)
         for (int64_t i = 0, n = ink_tensor_numel(&k->out[o]); i < n; i++) {
             double y = load_f64(k->out[o].data, k->out[o].dtype, i), e = k->expect[o][i], b = k->bound[o][i];
             bool same = (isnan(e) && isnan(y)) || y == e;
-            if (same || (isinf(b) && !isnan(b)))
+            if (!k->no_bias_test && isfinite(y) && rounding_dominates(k->out[o].dtype, e, b)) {
+                bias_of_case += (y - e) / e;
+                tested++;
+            }
+            if (same || isinf(b))
                 continue;
             double error = fabs(y - e), ratio = b > 0 ? error / b : INFINITY;
             if (isnan(y) || isnan(e) || isinf(y) || isinf(e))
@@ -152,11 +176,8 @@ static void compare(const conf_case *k, conf_row *row, bias_sum *bias, char *why
                 row->worst = ratio;
             if (ratio > 1 && !*why)
                 snprintf(why, why_size, "output %d[%lld] is %.9g, expected %.9g within %.3g", o, (long long)i, y, e, b);
-            if (isfinite(ratio) && !k->no_bias_test) {
-                bias->signed_error += (y - e) * (e < 0 ? -1 : 1);
-                bias->magnitude += fabs(e);
-            }
         }
+    add_case_bias(bias, bias_of_case, tested);
 }
 
 static void describe_case(const conf_case *k, uint64_t seed, strbuf *out)
@@ -181,6 +202,13 @@ static void free_outputs(outputs *o)
         free(o->memory[i]);
 }
 
+static void free_case(conf_case *k)
+{
+    for (int i = 0; i < OP_MAX_IN; i++)
+        free(k->input_memory[i]);
+    arena_free(&k->memory);
+}
+
 /* Runs one drawn case. *reached is false when the row declines it. */
 static ink_status run_case(const conf_op *op, conf_row *row, uint64_t seed, const conf_options *o, bias_sum *bias, bool *reached)
 {
@@ -192,7 +220,7 @@ static ink_status run_case(const conf_op *op, conf_row *row, uint64_t seed, cons
     ink_status s = prepare(&k, op, kn->dtype, kn->layout);
     k.call.threads = 1;
     if (s == INK_OK && kn->decline && kn->decline(&k.call)) {
-        arena_free(&k.memory);
+        free_case(&k);
         return INK_OK;
     }
     *reached = true;
@@ -214,17 +242,47 @@ static ink_status run_case(const conf_op *op, conf_row *row, uint64_t seed, cons
     row->cases++;
     free_outputs(&one);
     free_outputs(&many);
-    arena_free(&k.memory);
+    free_case(&k);
     return s == INK_RESOURCE_EXHAUSTED ? s : INK_OK;
 }
 
 /* ---- rows ---- */
+
+ink_status conf_tier(const char *name, conf_options *o)
+{
+    static const struct {
+        const char *name;
+        int cases, seconds, size;
+    } tiers[] = {{"quick", CONF_QUICK_CASES, CONF_QUICK_SECONDS, 0},
+                 {"ci", CONF_CI_CASES, CONF_CI_SECONDS, 0},
+                 {"full", CONF_FULL_CASES, CONF_FULL_SECONDS, 1}};
+    for (size_t i = 0; i < sizeof tiers / sizeof *tiers; i++)
+        if (!strcmp(name, tiers[i].name)) {
+            o->cases = tiers[i].cases;
+            o->seconds = tiers[i].seconds;
+            o->size = tiers[i].size;
+            o->threads = 3;
+            return INK_OK;
+        }
+    return failure(INK_INVALID_ARGUMENT, "selftest: tier '%s', expected quick, ci or full", name);
+}
 
 static double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void judge_bias(conf_row *row, const bias_sum *bias)
+{
+    const double limit = row->kernel->dtype == INK_F16 ? CONF_BIAS_F16 : CONF_BIAS_BF16;
+    row->bias = bias->weight > 0 ? bias->sum / bias->weight : 0;
+    if (row->failed || bias->weight < CONF_BIAS_ELEMENTS || bias->cases < CONF_BIAS_CASES || fabs(row->bias) <= limit)
+        return;
+    row->failed = true;
+    snprintf(row->failure, sizeof row->failure, "bias: results are off by %.2e of their size on average in %d cases, at most %.0e is centred rounding",
+             row->bias, bias->cases, limit);
 }
 
 static ink_status run_row(const device *d, const conf_options *o, conf_row *row)
@@ -248,7 +306,8 @@ static ink_status run_row(const device *d, const conf_options *o, conf_row *row)
             break;
         TRY(run_case(op, row, rng_at(stream, i), o, &bias, &reached));
     }
-    row->bias = bias.magnitude > 0 ? bias.signed_error / bias.magnitude : 0;
+    judge_bias(row, &bias);
+    row->seconds = now() - start;
     if (!row->cases) {
         row->failed = true;
         snprintf(row->failure, sizeof row->failure, "no drawn case is accepted by this row");
@@ -275,16 +334,21 @@ static void count(conf_report *r, const conf_row *row)
     r->skipped += row->skipped;
 }
 
+ink_status conf_run_kernel(const device *d, const conf_options *o, const kernel *k, conf_report *r)
+{
+    TRY(add_row(r, k));
+    TRY(run_row(d, o, &r->rows[r->count - 1]));
+    count(r, &r->rows[r->count - 1]);
+    return INK_OK;
+}
+
 ink_status conf_run(const device *d, const conf_options *o, conf_report *r)
 {
     for (int l = 0; l < registry_list_count(); l++) {
         const kernel_list *list = registry_list(l);
         for (int i = 0; list->backend == d->backend && i < list->count; i++) {
-            if (!wanted(o, &list->rows[i]))
-                continue;
-            TRY(add_row(r, &list->rows[i]));
-            TRY(run_row(d, o, &r->rows[r->count - 1]));
-            count(r, &r->rows[r->count - 1]);
+            if (wanted(o, &list->rows[i]))
+                TRY(conf_run_kernel(d, o, &list->rows[i], r));
         }
     }
     return r->count ? INK_OK : failure(INK_NOT_FOUND, "selftest: no kernel matches");
@@ -319,10 +383,10 @@ ink_status conf_run_case(const device *d, const char *descriptor, conf_report *r
 
 void conf_report_table(const device *d, const conf_options *o, const conf_report *r, strbuf *out)
 {
-    strbuf_printf(out, "%-40s %6s %9s %10s  %s\n", "kernel", "cases", "err/bound", "bias", "result");
+    strbuf_printf(out, "%-40s %6s %9s %9s %6s  %s\n", "kernel", "cases", "err/bound", "bias", "s", "result");
     for (size_t i = 0; i < r->count; i++) {
         const conf_row *w = &r->rows[i];
-        strbuf_printf(out, "%-40s %6d %9.3f %10.1e  %s\n", w->kernel->name, w->cases, w->worst, w->bias,
+        strbuf_printf(out, "%-40s %6d %9.3f %9.1e %6.2f  %s\n", w->kernel->name, w->cases, w->worst, w->bias, w->seconds,
                       w->failed ? "FAILED" : w->skipped ? "skipped (processor)" : "ok");
     }
     for (size_t i = 0; i < r->count; i++)

@@ -25,6 +25,8 @@ static const kernel attention_rows[] = {
 #ifdef __x86_64__
 #define AVX512(t) ROW(attention, t, "12x32_avx512", ISA_AVX512, .workspace = attention_workspace_avx512, .run = attention_avx512)
 #define AVX2(t) ROW(attention, t, "6x16_avx2", ISA_AVX2, .workspace = attention_workspace_avx2, .run = attention_avx2)
+    ROW(attention, BF16, "32x32_amx", ISA_AMX, .flags = KERNEL_FTZ | KERNEL_P16, .workspace = attention_workspace_amx,
+        .run = attention_amx),
     ALL(AVX512),
     ALL(AVX2),
 #undef AVX512
@@ -50,6 +52,8 @@ static const kernel paged_attention_rows[] = {
 #define FEW_AVX2(t)                                                                                                        \
     ROW(paged_attention, t, "few_avx2", ISA_AVX2, .decline = decline_prompt, .workspace = paged_attention_workspace_avx2,   \
         .run = paged_attention_avx2)
+    ROW(paged_attention, BF16, "32x32_amx", ISA_AMX, .flags = KERNEL_FTZ | KERNEL_P16, .decline = decline_few_rows,
+        .workspace = attention_workspace_amx, .run = attention_amx),
     ALL(FEW_AVX512),
     ALL(AVX512),
     ALL(FEW_AVX2),

@@ -63,6 +63,20 @@ static inline int64_t attention_find(const int64_t *before, int64_t n, int64_t a
     return low;
 }
 
+/* The rows (query, head of the group) of one key head of a sequence in near-equal blocks of at most `most` rows: how many
+ * blocks, and first row and rows of block b. All but the last are multiples of `unit`, which divides `most`. */
+static inline int64_t attention_row_blocks(const attention_view *a, int64_t s, int64_t most)
+{
+    return (attention_queries(a, s) * a->group + most - 1) / most;
+}
+static inline int64_t attention_row_block(const attention_view *a, int64_t s, int64_t b, int64_t most, int64_t unit, int64_t *rows)
+{
+    int64_t all = attention_queries(a, s) * a->group, blocks = attention_row_blocks(a, s, most);
+    int64_t units = (all + unit - 1) / unit, first = units * b / blocks * unit, end = units * (b + 1) / blocks * unit;
+    *rows = (end < all ? end : all) - first;
+    return first;
+}
+
 /* ---- kernels ----
  * Every kernel of this family gives a query the same bits whatever other queries are in the call: key blocks start at
  * absolute key positions, and nothing else enters a row's arithmetic. Hidden keys and values are never multiplied. */
@@ -74,6 +88,9 @@ size_t attention_workspace_avx2(const op_call *c);
 ink_status attention_avx2(const op_call *c);
 size_t attention_workspace_avx512(const op_call *c);
 ink_status attention_avx512(const op_call *c);
+/* BF16 on matrix tiles: probabilities rounded to 16 bits, subnormals flushed. */
+size_t attention_workspace_amx(const op_call *c);
+ink_status attention_amx(const op_call *c);
 
 /* Generated tokens (few_rows): each key and value is read once per group of query heads. */
 size_t paged_attention_workspace_avx2(const op_call *c);

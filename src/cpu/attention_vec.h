@@ -339,7 +339,7 @@ VEC_INLINE void run_tasks(const attention_view *a, const op_call *c, const ink_d
     int64_t *before = c->workspace;
     before[0] = 0;
     for (int64_t s = 0; s < a->sequences; s++)
-        before[s + 1] = before[s] + (attention_queries(a, s) * a->group + ROWS - 1) / ROWS * a->kv_heads;
+        before[s + 1] = before[s] + attention_row_blocks(a, s, ROWS) * a->kv_heads;
     const int64_t tasks = before[a->sequences > 0 ? a->sequences : 0];
     const chunks cuts = cut(a->dim);
     char *memory = (char *)c->workspace + index_bytes(a->sequences + 1);
@@ -351,9 +351,9 @@ VEC_INLINE void run_tasks(const attention_view *a, const op_call *c, const ink_d
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < tasks; i++) {
             const int64_t at = tasks - 1 - i, s = attention_find(before, a->sequences, at);
-            int64_t all = attention_queries(a, s) * a->group, blocks = (all + ROWS - 1) / ROWS, b = at - before[s];
-            int64_t first = b % blocks * ROWS;
-            task(a, &cuts, s, b / blocks, first, all - first < ROWS ? all - first : ROWS, w, t);
+            const int64_t blocks = attention_row_blocks(a, s, ROWS), b = (at - before[s]) % blocks;
+            int64_t rows, first = attention_row_block(a, s, b, ROWS, SCORE_ROWS, &rows);
+            task(a, &cuts, s, (at - before[s]) / blocks, first, rows, w, t);
         }
     }
 }

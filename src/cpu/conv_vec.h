@@ -18,6 +18,8 @@
 #include "cpu/conv.h"
 #include "cpu/vec.h"
 
+#include <string.h>
+
 #ifdef __clang__
 #define UNROLL _Pragma("unroll")
 #else
@@ -35,7 +37,7 @@ enum {
     WEIGHT_BYTES = 16 << 20,
 };
 _Static_assert(BAND % ROWS == 0 && BAND % COLUMNS == 0 && BLOCK % ROWS == 0 && BLOCK % COLUMNS == 0, "tiles must fit");
-#define PACKED_FLOATS (BAND * LDA) /* band of x of one thread, in either form */
+#define PACKED_FLOATS (BAND * LDA + 16) /* band of x of one thread, in either form */
 #define SUM_FLOATS (BAND * LDC_PIXELS)
 #define THREAD_BYTES ((PACKED_FLOATS + SUM_FLOATS) * (int64_t)sizeof(float))
 
@@ -90,20 +92,42 @@ static void multiply(int64_t rows, int64_t panels, const float *a, int64_t lda, 
 
 /* ---- copies ---- */
 
-/* n elements from element `at` of src, widened. */
+/* n elements from element `at` of src, widened. May write up to VF - 1 floats more behind them: buffers are filled in
+ * ascending order and end with room for that. */
 VEC_INLINE void widen(float *d, const void *src, ink_dtype t, int64_t at, int64_t n)
 {
     int64_t i = 0;
     for (; i + VF <= n; i += VF)
         v_store(d + i, v_get(src, t, at + i, VF));
-    for (; i < n; i++)
-        d[i] = t == INK_F32 ? ((const float *)src)[at + i] : t == INK_BF16 ? bf16_to_f32(((const bf16 *)src)[at + i]) : load_f32(src, t, at + i);
+    if (i == n)
+        return;
+    if (VF == 16) /* masked */
+        v_store(d + i, v_get(src, t, at + i, n - i));
+    else if (i) /* overlaps what is done */
+        v_store(d + n - VF, v_get(src, t, at + n - VF, VF));
+    else
+        for (; i < n; i++)
+            d[i] = t == INK_F32    ? ((const float *)src)[at + i]
+                   : t == INK_BF16 ? bf16_to_f32(((const bf16 *)src)[at + i])
+                                   : load_f32(src, t, at + i);
+}
+
+/* Every second of 2 VF values. */
+VEC_INLINE vf even_lanes(vf a, vf b)
+{
+#if defined(__AVX512F__)
+    const __m512i pick = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_ps(a, pick, b);
+#else
+    __m256d mixed = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)); /* a0 a2 b0 b2 a4 a6 b4 b6 */
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(mixed, 0xd8));
+#endif
 }
 
 VEC_INLINE void clear(float *d, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
-        d[i] = 0;
+    if (n > 0)
+        memset(d, 0, (size_t)n * sizeof *d);
 }
 
 static bool all_finite(const float *v, int64_t n)
@@ -193,19 +217,32 @@ VEC_INLINE bool pack_weights(float *d, const conv_problem *p, ink_dtype t, const
 
 /* ---- a band of x ---- */
 
-/* Pixels first .. first + n of all images as rows of DEPTH products k0 .. k0 + kn, in the order (row, column, channel). */
+/* The part [from, to) of one run of a pixel's window, whose elements lo .. hi lie inside the image. */
+VEC_INLINE float *pack_run(float *o, const conv_problem *p, ink_dtype t, int64_t at, int64_t from, int64_t to, int64_t lo, int64_t hi)
+{
+    lo = lo < from ? from : lo > to ? to : lo;
+    hi = hi < lo ? lo : hi > to ? to : hi;
+    clear(o, lo - from);
+    if (hi > lo)
+        widen(o + lo - from, p->x, t, at + lo, hi - lo);
+    clear(o + hi - from, to - hi);
+    return o + to - from;
+}
+
+/* Pixels first .. first + n of all images as rows of the products k0 .. k0 + kn, in the order (row, column, channel). */
 VEC_INLINE void pack_pixel_rows(float *d, const conv_problem *p, ink_dtype t, int64_t group, int64_t first, int64_t n, int64_t k0,
                                 int64_t kn)
 {
     const bool merged = p->groups == 1 && p->dw == 1; /* the taps of a filter row are contiguous */
     const int64_t run = merged ? p->kw * p->c : p->c, runs_per_row = merged ? 1 : p->kw;
+    const int64_t r0 = k0 / run / runs_per_row, q0 = k0 / run % runs_per_row, from0 = k0 % run;
+    int64_t image = first / p->pixels, oh = first % p->pixels / p->ow, ow = first % p->ow;
     for (int64_t i = 0; i < n; i++, d += LDA) {
-        int64_t pixel = first + i, image = pixel / p->pixels, oh = pixel % p->pixels / p->ow, ow = pixel % p->ow;
         float *o = d;
-        for (int64_t k = k0; k < k0 + kn;) {
-            int64_t r = k / run, from = k % run, to = run - from < k0 + kn - k ? run : from + k0 + kn - k;
-            int64_t ih = oh * p->sh + r / runs_per_row * p->dh - p->ph, iw = ow * p->sw + r % runs_per_row * p->dw - p->pw;
-            int64_t lo = 0, hi = run; /* the part of the run inside the image */
+        int64_t left = kn;
+        for (int64_t r = r0, q = q0, from = from0; left > 0; from = 0) {
+            int64_t to = run - from < left ? run : from + left, lo = 0, hi = run;
+            int64_t ih = oh * p->sh + r * p->dh - p->ph, iw = ow * p->sw + q * p->dw - p->pw;
             if (ih < 0 || ih >= p->h)
                 hi = 0;
             else if (merged) {
@@ -213,30 +250,51 @@ VEC_INLINE void pack_pixel_rows(float *d, const conv_problem *p, ink_dtype t, in
                 hi = iw + p->kw > p->w_in ? (p->w_in - iw) * p->c : run;
             } else if (iw < 0 || iw >= p->w_in)
                 hi = 0;
-            lo = lo < from ? from : lo > to ? to : lo;
-            hi = hi < lo ? lo : hi > to ? to : hi;
-            clear(o, lo - from);
-            if (hi > lo)
-                widen(o + lo - from, p->x, t, ((image * p->h + ih) * p->w_in + iw) * p->channels + group * p->c + lo, hi - lo);
-            clear(o + hi - from, to - hi);
-            o += to - from;
-            k += to - from;
+            o = pack_run(o, p, t, ((image * p->h + ih) * p->w_in + iw) * p->channels + group * p->c, from, to, lo, hi);
+            left -= to - from;
+            if (++q == runs_per_row)
+                q = 0, r++;
+        }
+        if (++ow == p->ow) {
+            ow = 0;
+            if (++oh == p->oh)
+                oh = 0, image++;
         }
     }
 }
 
-/* One product of n neighbouring outputs of a row: x[iw0], x[iw0 + step], ... at element `row`, zero outside [0, width). */
-VEC_INLINE void gather(float *d, const void *x, ink_dtype t, int64_t row, int64_t iw0, int64_t step, int64_t width, int64_t n)
+/* Part of a panel: neighbouring outputs of one row. */
+typedef struct stretch {
+    int64_t at, n, ih, iw; /* column of the panel, outputs; top left cell of the first window */
+} stretch;
+
+static int stretches_of(stretch *s, const conv_problem *p, int64_t pixel, int64_t columns)
 {
-    int64_t lo = iw0 < 0 ? (-iw0 + step - 1) / step : 0, hi = iw0 >= width ? 0 : (width - iw0 + step - 1) / step;
+    int count = 0;
+    for (int64_t i = 0; i < columns; count++) {
+        int64_t oh = (pixel + i) / p->ow, ow = (pixel + i) % p->ow, n = p->ow - ow < columns - i ? p->ow - ow : columns - i;
+        s[count] = (stretch){i, n, oh * p->sh - p->ph, ow * p->sw - p->pw};
+        i += n;
+    }
+    return count;
+}
+
+/* One product of n neighbouring outputs: x[iw], x[iw + step], ... behind element `row`, zero outside [0, width). */
+VEC_INLINE void gather(float *d, const void *x, ink_dtype t, int64_t row, int64_t iw, int64_t step, int64_t width, int64_t n)
+{
+    int64_t lo = iw < 0 ? (-iw + step - 1) / step : 0, hi = iw + (n - 1) * step < width ? n : iw >= width ? 0 : (width - iw + step - 1) / step;
     lo = lo > n ? n : lo;
-    hi = hi > n ? n : hi < lo ? lo : hi;
+    hi = hi < lo ? lo : hi;
     clear(d, lo);
     if (step == 1)
-        widen(d + lo, x, t, row + iw0 + lo, hi - lo);
-    else
-        for (int64_t i = lo; i < hi; i++)
-            widen(d + i, x, t, row + iw0 + i * step, 1);
+        widen(d + lo, x, t, row + iw + lo, hi - lo);
+    else {
+        int64_t i = lo, at = row + iw + lo * step;
+        for (; step == 2 && i + VF <= hi && iw + 2 * (i + VF) <= width; i += VF, at += 2 * VF)
+            v_store(d + i, even_lanes(v_get(x, t, at, VF), v_get(x, t, at + VF, VF)));
+        for (; i < hi; i++, at += step)
+            widen(d + i, x, t, at, 1);
+    }
     clear(d + hi, n - hi);
 }
 
@@ -245,19 +303,22 @@ VEC_INLINE void pack_pixel_panels(float *d, const conv_problem *p, ink_dtype t, 
                                   int64_t k0, int64_t kn)
 {
     for (int64_t j = 0; j < n; j += COLUMNS, d += DEPTH * COLUMNS) {
-        int64_t columns = n - j < COLUMNS ? n - j : COLUMNS;
+        const int64_t columns = n - j < COLUMNS ? n - j : COLUMNS;
+        stretch s[COLUMNS];
+        const int stretches = stretches_of(s, p, first + j, columns);
         int64_t c = k0 / (p->kh * p->kw), r = k0 / p->kw % p->kh, q = k0 % p->kw;
         float *o = d;
         for (int64_t k = 0; k < kn; k++, o += COLUMNS) {
-            int64_t plane = (image * p->channels + group * p->c + c) * p->h;
-            for (int64_t i = 0; i < columns;) { /* stretches of one output row */
-                int64_t pixel = first + j + i, oh = pixel / p->ow, ow = pixel % p->ow, ih = oh * p->sh + r * p->dh - p->ph;
-                int64_t m = p->ow - ow < columns - i ? p->ow - ow : columns - i;
+            const int64_t plane = (image * p->channels + group * p->c + c) * p->h;
+            for (int i = 0; i < stretches; i++) {
+                int64_t ih = s[i].ih + r * p->dh, iw = s[i].iw + q * p->dw;
                 if (ih < 0 || ih >= p->h)
-                    clear(o + i, m);
-                else
-                    gather(o + i, p->x, t, (plane + ih) * p->w_in, ow * p->sw + q * p->dw - p->pw, p->sw, p->w_in, m);
-                i += m;
+                    clear(o + s[i].at, s[i].n);
+                else if (s[i].n == COLUMNS && p->sw == 1 && iw >= 0 && iw + COLUMNS <= p->w_in) {
+                    v_store(o, v_get(p->x, t, (plane + ih) * p->w_in + iw, VF));
+                    v_store(o + VF, v_get(p->x, t, (plane + ih) * p->w_in + iw + VF, VF));
+                } else
+                    gather(o + s[i].at, p->x, t, (plane + ih) * p->w_in, iw, p->sw, p->w_in, s[i].n);
             }
             clear(o + columns, COLUMNS - columns);
             if (++q == p->kw) {

@@ -5,9 +5,17 @@
 #include "cpu/gemm_pairs_avx512.h"
 #include "cpu/tiles_amx.h"
 
-enum { MR = 32, NR = 32 };
+enum { MR = 32, NR = 32, AHEAD = 512 };
 
-static void multiply(int rows, const uint32_t *a, const uint32_t *b, int64_t chunks, float *c, int64_t ldc, bool first)
+/* Into the second-level cache. */
+VEC_INLINE void prefetch_quarter(const char *p)
+{
+    _mm_prefetch(p, _MM_HINT_T1);
+    _mm_prefetch(p + 64, _MM_HINT_T1);
+}
+
+static void multiply(int rows, const uint32_t *a, const uint32_t *b, int64_t chunks, float *c, int64_t ldc, bool first,
+                     const char *ahead)
 {
     const int64_t stride = ldc * 4;
     float *low = c + 16 * ldc;
@@ -23,22 +31,26 @@ static void multiply(int rows, const uint32_t *a, const uint32_t *b, int64_t chu
         _tile_loadd(3, low + 16, stride);
     }
     if (rows > 16)
-        for (int64_t i = 0; i < chunks; i++, a += MR * 16, b += NR * 16) {
-            _tile_loadd(6, b, NR * 4);
-            _tile_loadd(4, a, 64);
+        for (int64_t i = 0; i < chunks; i++, a += MR * 16, b += NR * 16, ahead += AHEAD) {
+            _tile_loadd(6, b, 64);
+            _tile_stream_loadd(4, a, 64); /* the strip passes by: do not let it push the panel out of the first-level cache */
             _tile_dpbf16ps(0, 4, 6);
-            _tile_loadd(7, b + 16, NR * 4);
+            prefetch_quarter(ahead);
+            _tile_loadd(7, b + 256, 64);
             _tile_dpbf16ps(1, 4, 7);
-            _tile_loadd(5, a + 256, 64);
+            prefetch_quarter(ahead + 128);
+            _tile_stream_loadd(5, a + 256, 64);
             _tile_dpbf16ps(2, 5, 6);
+            prefetch_quarter(ahead + 256);
             _tile_dpbf16ps(3, 5, 7);
+            prefetch_quarter(ahead + 384);
         }
     else
         for (int64_t i = 0; i < chunks; i++, a += MR * 16, b += NR * 16) {
-            _tile_loadd(6, b, NR * 4);
-            _tile_loadd(4, a, 64);
+            _tile_loadd(6, b, 64);
+            _tile_stream_loadd(4, a, 64);
             _tile_dpbf16ps(0, 4, 6);
-            _tile_loadd(7, b + 16, NR * 4);
+            _tile_loadd(7, b + 256, 64);
             _tile_dpbf16ps(1, 4, 7);
         }
     _tile_stored(0, c, stride);
@@ -48,14 +60,14 @@ static void multiply(int rows, const uint32_t *a, const uint32_t *b, int64_t chu
 }
 
 static void strip(uint32_t *s, const void *a, int64_t ld, int64_t rows, int64_t k) { pairs_strip(MR, s, a, ld, rows, k); }
-static void panel(uint32_t *d, const void *w, int64_t ld, int64_t rows, int64_t k) { pairs_panel(NR, d, w, ld, rows, k); }
-static void finish(const gemm_job *j, const float *c, const float *up, int64_t row, int64_t n0, int64_t count)
+static void panel(uint32_t *d, const void *w, int64_t ld, int64_t rows, int64_t k) { pairs_panel(NR, false, d, w, ld, rows, k); }
+static void finish(const gemm_job *j, const float *c, const float *up, int64_t ldc, int64_t row, int64_t rows, int64_t n0, int64_t count)
 {
-    gemm_finish(INK_BF16, j, c, up, row, n0, count);
+    gemm_finish(INK_BF16, true, j, c, up, ldc, row, rows, n0, count);
 }
 
 const gemm_tile gemm_bf16_32x32_amx = {
-    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .mc = 256, .nc = 384, .kc = 1536, .mt = 1024, .pack_a = 60, .pack_w = 200,
+    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .kc = 576, .mc = 512, .strips_bytes = 1152 << 10, .ahead_step = AHEAD, .pack_a = 60, .read_w = 40,
     .pack_strip = strip, .pack_panel = panel, .multiply = multiply, .finish = finish, .enter = tiles_configure, .leave = tiles_release,
 };
 #else

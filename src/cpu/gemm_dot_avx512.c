@@ -4,9 +4,10 @@
 #include "cpu/gemm_finish_vec.h"
 #include "cpu/gemm_pairs_avx512.h"
 
-enum { MR = 14, NR = 32 };
+enum { MR = 14, NR = 32, AHEAD = 512 };
 
-VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, int64_t chunks, float *c, int64_t ldc, bool first)
+VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, int64_t chunks, float *c, int64_t ldc, bool first,
+                         const char *ahead)
 {
     vf sum[MR][2];
 #pragma GCC unroll 16
@@ -16,7 +17,9 @@ VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, i
         _mm_prefetch((const char *)(c + (i + MR) * ldc), _MM_HINT_T0); /* the next strip's sums */
     }
     for (; chunks > 0; chunks--, a += MR * 16)
-        for (int k = 0; k < 16; k += 4) {
+        for (int k = 0; k < 16; k += 4, ahead += 128) {
+            _mm_prefetch(ahead, _MM_HINT_T1);
+            _mm_prefetch(ahead + 64, _MM_HINT_T1);
 #pragma GCC unroll 4
             for (int u = 0; u < 4; u++, b += NR) {
                 const __m512bh b0 = (__m512bh)_mm512_loadu_si512(b), b1 = (__m512bh)_mm512_loadu_si512(b + 16);
@@ -35,9 +38,10 @@ VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, i
     }
 }
 
-#define DOT_CASE(r) case r: dot_rows(r, strip, panel, chunks, c, ldc, first); break;
+#define DOT_CASE(r) case r: dot_rows(r, strip, panel, chunks, c, ldc, first, ahead); break;
 
-static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first)
+static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first,
+                         const char *ahead)
 {
     switch (rows) {
         DOT_CASE(1) DOT_CASE(2) DOT_CASE(3) DOT_CASE(4) DOT_CASE(5) DOT_CASE(6) DOT_CASE(7)
@@ -46,14 +50,14 @@ static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel,
 }
 
 static void strip(uint32_t *s, const void *a, int64_t ld, int64_t rows, int64_t k) { pairs_strip(MR, s, a, ld, rows, k); }
-static void panel(uint32_t *d, const void *w, int64_t ld, int64_t rows, int64_t k) { pairs_panel(NR, d, w, ld, rows, k); }
-static void finish(const gemm_job *j, const float *c, const float *up, int64_t row, int64_t n0, int64_t count)
+static void panel(uint32_t *d, const void *w, int64_t ld, int64_t rows, int64_t k) { pairs_panel(NR, true, d, w, ld, rows, k); }
+static void finish(const gemm_job *j, const float *c, const float *up, int64_t ldc, int64_t row, int64_t rows, int64_t n0, int64_t count)
 {
-    gemm_finish(INK_BF16, j, c, up, row, n0, count);
+    gemm_finish(INK_BF16, true, j, c, up, ldc, row, rows, n0, count);
 }
 
 const gemm_tile gemm_bf16_dot_14x32_avx512 = {
-    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .mc = 14 * 10, .nc = 384, .kc = 512, .mt = 14 * 80, .pack_a = 4, .pack_w = 12,
+    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .kc = 512, .mc = 14 * 24, .strips_bytes = 768 << 10, .ahead_step = AHEAD, .pack_a = 4, .read_w = 6,
     .pack_strip = strip, .pack_panel = panel, .multiply = dot_multiply, .finish = finish,
 };
 #else

@@ -7,11 +7,12 @@
 #include "cpu/gemm_finish_vec.h"
 #include "cpu/transpose_vec.h"
 
-enum { GEMM_NR = 2 * VF, GEMM_MR = VF == 8 ? 6 : 14 };
+enum { GEMM_NR = 2 * VF, GEMM_MR = VF == 8 ? 6 : 14, GEMM_AHEAD = VF * GEMM_NR };
 
 /* ---- the tile ---- */
 
-VEC_INLINE void gemm_rows(const int rows, const float *a, const float *b, int64_t chunks, float *c, int64_t ldc, bool first)
+VEC_INLINE void gemm_rows(const int rows, const float *a, const float *b, int64_t chunks, float *c, int64_t ldc, bool first,
+                          const char *ahead)
 {
     vf sum[GEMM_MR][2];
 #pragma GCC unroll 16
@@ -21,7 +22,9 @@ VEC_INLINE void gemm_rows(const int rows, const float *a, const float *b, int64_
         _mm_prefetch((const char *)(c + (i + GEMM_MR) * ldc), _MM_HINT_T0); /* the next strip's sums */
     }
     for (; chunks > 0; chunks--, a += GEMM_MR * VF)
-        for (int k = 0; k < VF; k += 4) {
+        for (int k = 0; k < VF; k += 4, ahead += 4 * GEMM_NR) {
+            for (int i = 0; i < 4 * GEMM_NR; i += 64)
+                _mm_prefetch(ahead + i, _MM_HINT_T1);
 #pragma GCC unroll 4
             for (int u = 0; u < 4; u++, b += GEMM_NR) {
                 const vf b0 = v_load(b), b1 = v_load(b + VF);
@@ -41,9 +44,10 @@ VEC_INLINE void gemm_rows(const int rows, const float *a, const float *b, int64_
 }
 
 #define GEMM_CASE(r)                                                                                                              \
-    case r: gemm_rows(r, (const float *)strip, (const float *)panel, chunks, c, ldc, first); break;
+    case r: gemm_rows(r, (const float *)strip, (const float *)panel, chunks, c, ldc, first, ahead); break;
 
-static void gemm_multiply_f32(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first)
+static void gemm_multiply_f32(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first,
+                              const char *ahead)
 {
     switch (rows) {
         GEMM_CASE(1) GEMM_CASE(2) GEMM_CASE(3) GEMM_CASE(4) GEMM_CASE(5) GEMM_CASE(6)
@@ -55,11 +59,18 @@ static void gemm_multiply_f32(int rows, const uint32_t *strip, const uint32_t *p
 
 /* ---- packing ---- */
 
+enum { ROWS_AHEAD = 4, VECTORS_AHEAD = 8 }; /* prefetch distances: rows of A, vectors of a row of W */
+
 VEC_INLINE void gemm_strip(const ink_dtype t, float *strip, const void *a, int64_t ld, int64_t rows, int64_t k)
 {
-    for (int64_t p = 0; p < k; p += VF, strip += GEMM_MR * VF)
-        for (int64_t i = 0; i < rows; i++)
-            v_store(strip + i * VF, v_get(a, t, i * ld + p, k - p));
+    for (int64_t i = 0; i < rows; i++) {
+        const char *ahead = (const char *)a + (i + ROWS_AHEAD) * ld * (t == INK_F32 ? 4 : 2);
+        float *d = strip + i * VF;
+        for (int64_t p = 0; p < k; p += VF, d += GEMM_MR * VF) {
+            _mm_prefetch(ahead + p * (t == INK_F32 ? 4 : 2), _MM_HINT_T0);
+            v_store(d, v_get(a, t, i * ld + p, k - p));
+        }
+    }
 }
 
 /* Elements of row i, zero outside the matrix. */
@@ -75,8 +86,11 @@ VEC_INLINE void gemm_panel(const ink_dtype t, float *panel, const void *w, int64
             vf s[VF];
             if (rows == GEMM_NR && k - p >= VF) {
 #pragma GCC unroll 16
-                for (int i = 0; i < VF; i++)
-                    s[i] = v_get(w, t, (half * VF + i) * ld + p, VF);
+                for (int i = 0; i < VF; i++) {
+                    const int64_t at = (half * VF + i) * ld + p;
+                    s[i] = v_get(w, t, at, VF);
+                    _mm_prefetch((const char *)w + (at + VECTORS_AHEAD * VF) * (t == INK_F32 ? 4 : 2), _MM_HINT_T0);
+                }
             } else
                 for (int i = 0; i < VF; i++)
                     s[i] = gemm_weight(t, w, ld, rows, half * VF + i, p, k);
@@ -88,8 +102,9 @@ VEC_INLINE void gemm_panel(const ink_dtype t, float *panel, const void *w, int64
 #define GEMM_FUNCTIONS(name, t)                                                                                                   \
     static void name##_strip(uint32_t *s, const void *a, int64_t ld, int64_t rows, int64_t k) { gemm_strip(t, (float *)s, a, ld, rows, k); } \
     static void name##_panel(uint32_t *d, const void *w, int64_t ld, int64_t rows, int64_t k) { gemm_panel(t, (float *)d, w, ld, rows, k); } \
-    static void name##_finish(const gemm_job *j, const float *c, const float *up, int64_t row, int64_t n0, int64_t count)          \
+    static void name##_finish(const gemm_job *j, const float *c, const float *up, int64_t ldc, int64_t row, int64_t rows, int64_t n0,   \
+                              int64_t count)                                                                                       \
     {                                                                                                                              \
-        gemm_finish(t, j, c, up, row, n0, count);                                                                                  \
+        gemm_finish(t, false, j, c, up, ldc, row, rows, n0, count);                                                                       \
     }
 #endif

@@ -143,7 +143,7 @@ VEC_INLINE void gemv_columns(const ink_dtype t, const int columns, const char *w
 VEC_INLINE void gemv_rows(const ink_dtype t, const gemm_job *j, const float *x, int64_t n0, int64_t n1)
 {
     const int64_t ldx = gemv_words(t, j->k), ld = j->k * (t == INK_F32 ? 4 : 2);
-    float sums[2][GEMV_GROUP * GEMV_BLOCK + VF]; /* gemm_finish reads whole vectors */
+    float sums[2][GEMV_GROUP * GEMV_BLOCK + 2 * VF]; /* gemm_finish reads whole vectors */
     memset(sums, 0, sizeof sums);
     for (int64_t n = n0; n < n1; n += GEMV_BLOCK) {
         const int64_t count = n1 - n < GEMV_BLOCK ? n1 - n : GEMV_BLOCK;
@@ -158,8 +158,7 @@ VEC_INLINE void gemv_rows(const ink_dtype t, const gemm_job *j, const float *x, 
                 else
                     gemv_columns(t, 1, w, count, j->k, x + m * ldx, ldx, m == 0, sums[q]);
             }
-            for (int c = 0; c < columns; c++)
-                gemm_finish(t, j, sums[0] + c * GEMV_BLOCK, j->w[1] ? sums[1] + c * GEMV_BLOCK : NULL, m + c, n, count);
+            gemm_finish(t, GEMV_DOT, j, sums[0], j->w[1] ? sums[1] : NULL, GEMV_BLOCK, m, columns, n, count);
             m += columns;
         }
     }

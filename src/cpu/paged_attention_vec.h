@@ -11,172 +11,313 @@
 #include "cpu/attention.h"
 #include "cpu/attention_exp.h"
 
-enum { CHUNK = 256, WAVE = 512, HEADS = VF == 16 ? 8 : 4, SCORE_KEYS = 2, SLAB = 2 /* vectors */ };
+enum {
+    CHUNK = 128,
+    WAVE = 512,
+    LANES = 8,                  /* query heads side by side in a vector of scores */
+    SCORE_KEYS = VF / LANES,    /* keys in a vector of scores */
+};
 
-/* Partial result of one unit, [group] rows: top, sum, then the context. */
-static int64_t columns_of(int64_t dim) { return (dim + VF - 1) / VF * VF; }
-static size_t partial_floats(int64_t group, int64_t dim) { return (size_t)group * (size_t)(columns_of(dim) + VF); }
+/* The group in tiles of LANES heads; heads that do not exist are rows of zeros. */
+static int64_t padded_group(int64_t group) { return (group + LANES - 1) / LANES * LANES; }
 
-typedef struct partial {
-    float *o, *top, *sum; /* o [group][columns] */
-} partial;
+/* ---- rows of 16-bit and FP32 elements as FP32 vectors ----
+ * BF16 rows are read 2 VF elements at a time: vector 2i holds the even elements of the i-th stretch and vector 2i + 1 the
+ * odd ones, one shift or mask each. Queries and contexts live in the same order; `finish` undoes it. */
 
-static partial partial_at(float *base, size_t i, int64_t group, int64_t dim)
+static int64_t columns_of(int64_t dim) { return (dim + 2 * VF - 1) / (2 * VF) * (2 * VF); }
+VEC_INLINE int64_t element_of(const ink_dtype t) { return t == INK_F32 ? 4 : 2; }
+
+#ifdef __AVX512F__
+typedef __m512i words;
+VEC_INLINE words load_words(const uint16_t *p, int64_t n)
 {
-    float *p = base + i * partial_floats(group, dim);
-    return (partial){p, p + group * columns_of(dim), p + group * columns_of(dim) + group};
+    return n >= 32 ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi16((__mmask32)((1ull << n) - 1), p);
+}
+VEC_INLINE vf evens(words h) { return _mm512_castsi512_ps(_mm512_slli_epi32(h, 16)); }
+VEC_INLINE vf odds(words h) { return _mm512_castsi512_ps(_mm512_and_si512(h, _mm512_set1_epi32((int)0xffff0000))); }
+#else
+typedef __m256i words;
+VEC_INLINE words load_words(const uint16_t *p, int64_t n) /* inline, without memcpy: a call would spill the accumulators */
+{
+    if (n >= 16)
+        return _mm256_loadu_si256((const __m256i *)p);
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), pairs = _mm256_set1_epi32((int)(n / 2));
+    __m256i h = _mm256_maskload_epi32((const int *)p, _mm256_cmpgt_epi32(pairs, lane));
+    if (n & 1)
+        h = _mm256_or_si256(h, _mm256_and_si256(_mm256_cmpeq_epi32(pairs, lane), _mm256_set1_epi32(p[n - 1])));
+    return h;
+}
+VEC_INLINE vf evens(words h) { return _mm256_castsi256_ps(_mm256_slli_epi32(h, 16)); }
+VEC_INLINE vf odds(words h) { return _mm256_castsi256_ps(_mm256_and_si256(h, _mm256_set1_epi32((int)0xffff0000))); }
+#endif
+
+/* Vectors i and i + 1, i even, of the row of dim elements that starts at p; `whole`: both lie inside it. */
+VEC_INLINE void get_pair(const char *p, const ink_dtype t, int64_t i, int64_t dim, const bool whole, vf out[2])
+{
+    const int64_t n = whole ? 2 * VF : dim - i * VF;
+    if (t == INK_BF16) {
+        words h = load_words((const uint16_t *)p + i * VF, n);
+        out[0] = evens(h);
+        out[1] = odds(h);
+    } else {
+        out[0] = v_get(p, t, i * VF, n);
+        out[1] = n > VF ? v_get(p, t, (i + 1) * VF, n - VF) : v_zero();
+    }
 }
 
-/* ---- one block of at most 32 keys, contiguous in the pool ---- */
-
-/* s[g][j] = q[g] . k[j] for `keys` (1 or 2) keys: one FMA chain per lane in d, then the sum of the lanes. */
-VEC_INLINE void score_keys(const int heads, const int keys, const float *q, int64_t columns, const char *k, int64_t dim,
-                           float *s, const ink_dtype t)
+/* Evens and odds back in order. */
+VEC_INLINE void interleave(vf *a, vf *b)
 {
-    vf acc[HEADS][SCORE_KEYS];
+#ifdef __AVX512F__
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    vf first = _mm512_permutex2var_ps(*a, low, *b);
+    *b = _mm512_permutex2var_ps(*a, _mm512_add_epi32(low, _mm512_set1_epi32(8)), *b);
+    *a = first;
+#else
+    vf low = _mm256_unpacklo_ps(*a, *b), high = _mm256_unpackhi_ps(*a, *b);
+    *a = _mm256_permute2f128_ps(low, high, 0x20);
+    *b = _mm256_permute2f128_ps(low, high, 0x31);
+#endif
+}
+
+/* Lane i: the sum of the lanes of v[i]. */
+VEC_INLINE vf sums_of_lanes(const vf v[VF])
+{
+#ifdef __AVX512F__
+    vf u[4];
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        const vf *a = v + 4 * i;
+        vf ab = v_add(_mm512_unpacklo_ps(a[0], a[1]), _mm512_unpackhi_ps(a[0], a[1]));
+        vf cd = v_add(_mm512_unpacklo_ps(a[2], a[3]), _mm512_unpackhi_ps(a[2], a[3]));
+        u[i] = v_add(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
+    }
+    vf w0 = v_add(_mm512_shuffle_f32x4(u[0], u[1], 0x44), _mm512_shuffle_f32x4(u[0], u[1], 0xee));
+    vf w1 = v_add(_mm512_shuffle_f32x4(u[2], u[3], 0x44), _mm512_shuffle_f32x4(u[2], u[3], 0xee));
+    return v_add(_mm512_shuffle_f32x4(w0, w1, 0x88), _mm512_shuffle_f32x4(w0, w1, 0xdd));
+#else
+    vf u[2];
+    UNROLL
+    for (int i = 0; i < 2; i++) {
+        const vf *a = v + 4 * i;
+        vf ab = v_add(_mm256_unpacklo_ps(a[0], a[1]), _mm256_unpackhi_ps(a[0], a[1]));
+        vf cd = v_add(_mm256_unpacklo_ps(a[2], a[3]), _mm256_unpackhi_ps(a[2], a[3]));
+        u[i] = v_add(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
+    }
+    return v_add(_mm256_permute2f128_ps(u[0], u[1], 0x20), _mm256_permute2f128_ps(u[0], u[1], 0x31));
+#endif
+}
+
+/* Asks for `bytes` from p on; p may be NULL. */
+VEC_INLINE void prefetch(const char *p, int64_t bytes)
+{
+    for (int64_t i = 0; p && i < bytes; i += 64)
+        _mm_prefetch(p + i, _MM_HINT_T0);
+}
+
+/* ---- one block of at most 32 keys, contiguous in the pool ----
+ * `next`: the block that will be read after it, or NULL. Scores and probabilities are [key][LANES]. */
+
+typedef struct block {
+    const char *rows, *next; /* [n][dim] */
+    int64_t dim, columns;
+    int n;
+} block;
+
+/* One pair of vectors of one or two keys into the sums of `heads` heads. */
+VEC_INLINE void score_pair(const int heads, const float *q, const block *b, const char *k0, const char *k1, int64_t i,
+                           const bool whole, vf *acc, const ink_dtype t)
+{
+    vf x[2], y[2];
+    get_pair(k0, t, i, b->dim, whole, x);
+    if (VF == 16)
+        get_pair(k1, t, i, b->dim, whole, y);
+    UNROLL
+    for (int u = 0; u < 2; u++)
+        UNROLL
+        for (int g = 0; g < heads; g++) {
+            vf z = v_load(q + g * b->columns + (i + u) * VF);
+            acc[g] = v_fma(z, x[u], acc[g]);
+            if (VF == 16)
+                acc[VF - LANES + g] = v_fma(z, y[u], acc[VF - LANES + g]);
+        }
+}
+
+/* s[j][g] = q[g] . k[j]: one FMA chain per lane in d, then the sum of the lanes. A missing last key is a copy of the one
+ * before it. */
+VEC_INLINE void score_block(const int heads, const float *q, const block *b, float *s, const ink_dtype t)
+{
+    const int64_t step = b->dim * element_of(t), whole = b->dim / (2 * VF) * 2;
+    for (int j = 0; j < b->n; j += SCORE_KEYS) {
+        const char *k0 = b->rows + j * step, *k1 = j + 1 < b->n ? k0 + step : k0;
+        vf acc[VF];
+        UNROLL
+        for (int i = 0; i < VF; i++)
+            acc[i] = v_zero();
+        for (int64_t i = 0; i < whole; i += 2)
+            score_pair(heads, q, b, k0, k1, i, true, acc, t);
+        if (whole * VF < b->dim)
+            score_pair(heads, q, b, k0, k1, whole, false, acc, t);
+        v_store(s + j * LANES, sums_of_lanes(acc));
+        prefetch(b->next ? b->next + j * step : NULL, SCORE_KEYS * step);
+    }
+}
+
+/* o[g] += p[j][g] v[j] for vectors i and i + 1; `half` 0 or 1: for one of the two only. */
+VEC_INLINE void context_pair(const int heads, const int half, const float *p, const block *b, int64_t i, const bool whole,
+                             float *o, const ink_dtype t)
+{
+    enum { BOTH = 2 };
+    const int64_t step = b->dim * element_of(t);
+    const int first = half == BOTH ? 0 : half, end = half == BOTH ? 2 : half + 1;
+    const char *next = i || half == 1 ? NULL : b->next;
+    vf acc[LANES][2];
     UNROLL
     for (int g = 0; g < heads; g++)
         UNROLL
-        for (int j = 0; j < keys; j++)
-            acc[g][j] = v_zero();
-    for (int64_t d = 0; d < dim; d += VF) {
-        vf kv[SCORE_KEYS];
-        UNROLL
-        for (int j = 0; j < keys; j++)
-            kv[j] = v_get(k, t, j * dim + d, dim - d);
+        for (int x = first; x < end; x++)
+            acc[g][x] = v_load(o + g * b->columns + (i + x) * VF);
+    for (int j = 0; j < b->n; j++) {
+        vf v[2];
+        get_pair(b->rows + j * step, t, i, b->dim, whole, v);
         UNROLL
         for (int g = 0; g < heads; g++) {
-            vf x = v_load(q + g * columns + d);
+            vf a = v_set(p[j * LANES + g]);
             UNROLL
-            for (int j = 0; j < keys; j++)
-                acc[g][j] = v_fma(x, kv[j], acc[g][j]);
+            for (int x = first; x < end; x++)
+                acc[g][x] = v_fma(a, v[x], acc[g][x]);
         }
+        prefetch(next ? next + j * step : NULL, step);
     }
     UNROLL
     for (int g = 0; g < heads; g++)
         UNROLL
-        for (int j = 0; j < keys; j++)
-            s[g * CHUNK + j] = v_sum(acc[g][j]);
+        for (int x = first; x < end; x++)
+            v_store(o + g * b->columns + (i + x) * VF, acc[g][x]);
 }
 
-VEC_INLINE void score_block(const int heads, const float *q, int64_t columns, const char *k, int64_t dim, int n, float *s,
-                            const ink_dtype t)
-{
-    const int64_t step = dim * (t == INK_F32 ? 4 : 2);
-    int j = 0;
-    for (; j + SCORE_KEYS <= n; j += SCORE_KEYS)
-        score_keys(heads, SCORE_KEYS, q, columns, k + j * step, dim, s + j, t);
-    for (; j < n; j++)
-        score_keys(heads, 1, q, columns, k + j * step, dim, s + j, t);
-}
-
-/* o[g][d ..] += p[g][j] v[j][d ..] for `width` vectors of columns. */
-VEC_INLINE void context_slab(const int heads, const int width, const float *p, const char *v, int64_t dim, int64_t d, int n,
-                             float *o, int64_t columns, const ink_dtype t)
-{
-    vf acc[HEADS][SLAB];
-    UNROLL
-    for (int g = 0; g < heads; g++)
-        UNROLL
-        for (int x = 0; x < width; x++)
-            acc[g][x] = v_load(o + g * columns + d + x * VF);
-    for (int j = 0; j < n; j++) {
-        vf b[SLAB];
-        UNROLL
-        for (int x = 0; x < width; x++)
-            b[x] = v_get(v, t, j * dim + d + x * VF, dim - d - x * VF);
-        UNROLL
-        for (int g = 0; g < heads; g++) {
-            vf a = v_set(p[g * CHUNK + j]);
-            UNROLL
-            for (int x = 0; x < width; x++)
-                acc[g][x] = v_fma(a, b[x], acc[g][x]);
-        }
-    }
-    UNROLL
-    for (int g = 0; g < heads; g++)
-        UNROLL
-        for (int x = 0; x < width; x++)
-            v_store(o + g * columns + d + x * VF, acc[g][x]);
-}
-
-VEC_INLINE void context_block(const int heads, const float *p, const char *v, int64_t dim, int n, float *o, int64_t columns,
+/* Eight heads times two vectors fill 16 registers, which is all that AVX2 has: there the two vectors take turns. */
+VEC_INLINE void context_pairs(const int heads, const float *p, const block *b, int64_t i, const bool whole, float *o,
                               const ink_dtype t)
 {
-    int64_t d = 0;
-    for (; d + SLAB * VF <= columns; d += SLAB * VF)
-        context_slab(heads, SLAB, p, v, dim, d, n, o, columns, t);
-    for (; d < columns; d += VF)
-        context_slab(heads, 1, p, v, dim, d, n, o, columns, t);
+    if (VF == 16 || heads < LANES) {
+        context_pair(heads, 2, p, b, i, whole, o, t);
+    } else {
+        context_pair(heads, 0, p, b, i, whole, o, t);
+        context_pair(heads, 1, p, b, i, whole, o, t);
+    }
+}
+
+VEC_INLINE void context_block(const int heads, const float *p, const block *b, float *o, const ink_dtype t)
+{
+    const int64_t whole = b->dim / (2 * VF) * 2;
+    for (int64_t i = 0; i < whole; i += 2)
+        context_pairs(heads, p, b, i, true, o, t);
+    if (whole * VF < b->dim)
+        context_pairs(heads, p, b, whole, false, o, t);
+}
+
+/* One pair of functions for each dtype and number of heads, not inlined: each gets the registers for itself. */
+typedef struct block_kernels {
+    void (*score)(const float *q, const block *b, float *s);
+    void (*context)(const float *p, const block *b, float *o);
+} block_kernels;
+#define BLOCK_KERNELS(t, heads)                                                                                              \
+    static __attribute__((noinline)) void score_##t##_##heads(const float *q, const block *b, float *s)                        \
+    {                                                                                                                          \
+        score_block(heads, q, b, s, INK_##t);                                                                                  \
+    }                                                                                                                          \
+    static __attribute__((noinline)) void context_##t##_##heads(const float *p, const block *b, float *o)                      \
+    {                                                                                                                          \
+        context_block(heads, p, b, o, INK_##t);                                                                                \
+    }
+#define ALL_HEADS(t) BLOCK_KERNELS(t, 1) BLOCK_KERNELS(t, 2) BLOCK_KERNELS(t, 4) BLOCK_KERNELS(t, 8)
+ALL_HEADS(BF16)
+ALL_HEADS(F16)
+ALL_HEADS(F32)
+
+static block_kernels block_kernels_of(int64_t heads, ink_dtype dtype)
+{
+#define PAIR(t, h) {score_##t##_##h, context_##t##_##h}
+#define ROW_OF(t) {PAIR(t, 1), PAIR(t, 2), PAIR(t, 4), PAIR(t, 8)}
+    static const block_kernels all[3][4] = {ROW_OF(F32), ROW_OF(F16), ROW_OF(BF16)};
+    return all[dtype == INK_F32 ? 0 : dtype == INK_F16 ? 1 : 2][heads > 4 ? 3 : heads > 2 ? 2 : heads > 1 ? 1 : 0];
 }
 
 /* ---- one task ---- */
 
-/* Scores of a chunk become 2^(scale score - scale top). */
+/* Partial result of a unit. Tops carry the factor scale log2(e); a chunk of nothing but -inf has the lowest float, so that
+ * no difference of tops is NaN. */
+typedef struct partial {
+    float *o, *top, *sum; /* [padded group][columns], [padded group], [padded group] */
+} partial;
+
+static size_t partial_floats(int64_t group, int64_t dim) { return (size_t)padded_group(group) * (size_t)(columns_of(dim) + 2); }
+
+static partial partial_at(float *base, size_t i, int64_t group, int64_t dim)
+{
+    float *p = base + i * partial_floats(group, dim), *top = p + padded_group(group) * columns_of(dim);
+    return (partial){p, top, top + padded_group(group)};
+}
+
+/* The n x LANES scores of a chunk become 2^(scale score - top). */
 static void soften(float *s, int64_t n, float scale, float *top, float *sum)
 {
-    vf m = v_set(-INFINITY), total = v_zero(), vscale = v_set(scale);
-    const int64_t whole = (n + VF - 1) / VF * VF;
-    for (int64_t j = n; j < whole; j++)
+    for (int64_t j = n * LANES; j % VF; j++)
         s[j] = -INFINITY;
-    for (int64_t j = 0; j < whole; j += VF)
+    vf m = v_load(s), total = v_zero(), vscale = v_set(scale);
+    for (int64_t j = VF; j < n * LANES; j += VF)
         m = v_max(m, v_load(s + j));
-    *top = v_top(m) * scale;
-    vf base = v_set(*top == -INFINITY ? -0.f : -*top);
-    for (int64_t j = 0; j < whole; j += VF) {
+#ifdef __AVX512F__
+    m = v_max(m, _mm512_shuffle_f32x4(m, m, 0x4e));
+#endif
+    m = v_max(v_set(-3.4e38f), v_mul(m, vscale));
+    v_store_n(top, m, LANES);
+    vf base = v_sub(v_zero(), m);
+    for (int64_t j = 0; j < n * LANES; j += VF) {
         vf e = v_exp2_score(v_fma(v_load(s + j), vscale, base));
         v_store(s + j, e);
         total = v_add(total, e);
     }
-    *sum = v_sum(total);
+#ifdef __AVX512F__
+    total = v_add(total, _mm512_shuffle_f32x4(total, total, 0x4e));
+#endif
+    v_store_n(sum, total, LANES);
 }
 
-#define PER_HEADS(group, call)                    \
-    for (int64_t g = 0; g < (group);) {           \
-        if ((group)-g >= HEADS) {                 \
-            enum { heads = HEADS };               \
-            call;                                 \
-            g += heads;                           \
-        } else if ((group)-g >= HEADS / 2) {      \
-            enum { heads = HEADS / 2 };           \
-            call;                                 \
-            g += heads;                           \
-        } else {                                  \
-            enum { heads = 1 };                   \
-            call;                                 \
-            g += heads;                           \
-        }                                         \
-    }
-
-/* Keys first .. first+n-1 (n <= CHUNK) of sequence s and key head h, against q [group][columns]. s_buf: [group][CHUNK]. */
-VEC_INLINE void chunk(const attention_view *a, int64_t s, int64_t h, int64_t first, int64_t n, const float *q, float *scores,
-                      partial out, const ink_dtype t)
+/* Keys first .. first+n-1 (n <= CHUNK) of sequence s and key head h, against `heads` <= LANES rows of q. */
+static void chunk(int64_t heads, const attention_view *a, int64_t s, int64_t h, int64_t first, int64_t n, const float *q,
+                  float *scores, float *o, float *top, float *sum)
 {
-    const int64_t columns = columns_of(a->dim), element = t == INK_F32 ? 4 : 2;
-    for (int64_t j = 0; j < n; j += KV_BLOCK) {
-        const int keys = (int)(n - j < KV_BLOCK ? n - j : KV_BLOCK);
-        const char *k = a->k + attention_strip(a, s, h, (first + j) / KV_BLOCK) * element;
-        PER_HEADS(a->group, score_block(heads, q + g * columns, columns, k, a->dim, keys, scores + g * CHUNK + j, t))
+    const int64_t columns = columns_of(a->dim), blocks = (n + KV_BLOCK - 1) / KV_BLOCK;
+    const block_kernels run = block_kernels_of(heads, a->dtype);
+    int64_t at[CHUNK / KV_BLOCK + 1]; /* byte offsets of the blocks */
+    for (int64_t b = 0; b < blocks; b++)
+        at[b] = attention_strip(a, s, h, first / KV_BLOCK + b) * (int64_t)a->element;
+    for (int64_t b = 0; b < blocks; b++) {
+        block k = {a->k + at[b], b + 1 < blocks ? a->k + at[b + 1] : a->v + at[0], a->dim, columns,
+                   (int)(n - b * KV_BLOCK < KV_BLOCK ? n - b * KV_BLOCK : KV_BLOCK)};
+        run.score(q, &k, scores + b * KV_BLOCK * LANES);
     }
-    for (int64_t g = 0; g < a->group; g++)
-        soften(scores + g * CHUNK, n, a->scale * 1.44269504f, out.top + g, out.sum + g);
-    for (int64_t i = 0; i < a->group * columns; i += VF)
-        v_store(out.o + i, v_zero());
-    for (int64_t j = 0; j < n; j += KV_BLOCK) {
-        const int keys = (int)(n - j < KV_BLOCK ? n - j : KV_BLOCK);
-        const char *v = a->v + attention_strip(a, s, h, (first + j) / KV_BLOCK) * element;
-        PER_HEADS(a->group, context_block(heads, scores + g * CHUNK + j, v, a->dim, keys, out.o + g * columns, columns, t))
+    soften(scores, n, a->scale * 1.44269504f, top, sum);
+    for (int64_t i = 0; i < LANES * columns; i += VF)
+        v_store(o + i, v_zero());
+    for (int64_t b = 0; b < blocks; b++) {
+        block v = {a->v + at[b], b + 1 < blocks ? a->v + at[b + 1] : NULL, a->dim, columns,
+                   (int)(n - b * KV_BLOCK < KV_BLOCK ? n - b * KV_BLOCK : KV_BLOCK)};
+        run.context(scores + b * KV_BLOCK * LANES, &v, o);
     }
 }
 
 /* ---- merging ---- */
 
-/* `into` holds the chunks so far, `next` the chunk after them. Tops carry the factor log2(e) scale. */
+/* `into` holds the chunks so far, `next` the chunk after them. */
 static void merge(partial into, partial next, int64_t group, int64_t columns)
 {
     for (int64_t g = 0; g < group; g++) {
-        float now = next.top[g] > into.top[g] ? next.top[g] : into.top[g], base = now == -INFINITY ? 0 : now;
-        float old = exp2_score(into.top[g] - base), add = exp2_score(next.top[g] - base);
+        float now = next.top[g] > into.top[g] ? next.top[g] : into.top[g];
+        float old = exp2_score(into.top[g] - now), add = exp2_score(next.top[g] - now);
         into.top[g] = now;
         into.sum[g] = into.sum[g] * old + next.sum[g] * add;
         vf vold = v_set(old), vadd = v_set(add);
@@ -189,9 +330,16 @@ VEC_INLINE void finish(const attention_view *a, int64_t row, int64_t h, partial 
 {
     const int64_t columns = columns_of(a->dim);
     for (int64_t g = 0; g < a->group; g++) {
+        const int64_t at = attention_query(a, row, h * a->group + g);
         vf sum = v_set(r.sum[g]);
-        for (int64_t d = 0; d < a->dim; d += VF)
-            v_put(a->y, t, attention_query(a, row, h * a->group + g) + d, v_div(v_load(r.o + g * columns + d), sum), a->dim - d);
+        for (int64_t d = 0; d < a->dim; d += 2 * VF) {
+            vf x = v_load(r.o + g * columns + d), y = v_load(r.o + g * columns + d + VF);
+            if (t == INK_BF16)
+                interleave(&x, &y);
+            v_put(a->y, t, at + d, v_div(x, sum), a->dim - d);
+            if (d + VF < a->dim)
+                v_put(a->y, t, at + d + VF, v_div(y, sum), a->dim - d - VF);
+        }
     }
 }
 
@@ -209,7 +357,8 @@ typedef struct decode {
 } decode;
 
 static size_t round64(size_t n) { return (n + 63) / 64 * 64; }
-static size_t scratch_floats(int64_t group, int64_t dim) { return (size_t)group * (size_t)(columns_of(dim) + CHUNK) + 16; }
+/* q of the group, scores of one tile of heads */
+static size_t scratch_floats(int64_t group, int64_t dim) { return (size_t)(padded_group(group) * columns_of(dim) + CHUNK * LANES); }
 
 size_t NAME(paged_attention_workspace)(const op_call *c)
 {
@@ -252,18 +401,33 @@ static int64_t locate(const decode *w, int64_t i, int64_t *row, int64_t *h, int6
     return (i - w->before[*row]) % *chunks;
 }
 
+/* The query at element `at` in the order of the pairs. */
+VEC_INLINE void load_query(float *q, int64_t at, const attention_view *a, const ink_dtype t)
+{
+    for (int64_t i = 0; i * VF < a->dim; i += 2) {
+        vf x[2];
+        get_pair(a->q + at * element_of(t), t, i, a->dim, false, x);
+        v_store(q + i * VF, x[0]);
+        v_store(q + (i + 1) * VF, x[1]);
+    }
+}
+
 VEC_INLINE void run_task(const decode *w, int64_t i, int64_t wave, const ink_dtype t)
 {
     const attention_view *a = &w->a;
-    const int64_t columns = columns_of(a->dim);
-    float *q = w->scratch + (size_t)thread_index() * w->scratch_step;
+    const int64_t columns = columns_of(a->dim), padded = padded_group(a->group);
+    float *q = w->scratch + (size_t)thread_index() * w->scratch_step, *scores = q + padded * columns;
     int64_t row, h, chunks, c = locate(w, i, &row, &h, &chunks), s = w->sequence[row];
-    int64_t visible = attention_visible(a, s, row - a->starts[s]), first = c * CHUNK;
-    for (int64_t g = 0; g < a->group; g++)
-        for (int64_t d = 0; d < a->dim; d += VF)
-            v_store(q + g * columns + d, v_get(a->q, t, attention_query(a, row, h * a->group + g) + d, a->dim - d));
-    chunk(a, s, h, first, visible - first < CHUNK ? visible - first : CHUNK, q, q + a->group * columns,
-          partial_at(w->partials, (size_t)(i - wave), a->group, a->dim), t);
+    int64_t visible = attention_visible(a, s, row - a->starts[s]), first = c * CHUNK, n = visible - first;
+    partial out = partial_at(w->partials, (size_t)(i - wave), a->group, a->dim);
+    n = n < CHUNK ? n : CHUNK;
+    for (int64_t g = 0; g < padded; g++)
+        if (g < a->group)
+            load_query(q + g * columns, attention_query(a, row, h * a->group + g), a, t);
+        else
+            memset(q + g * columns, 0, (size_t)columns * sizeof *q);
+    for (int64_t g = 0; g < a->group; g += LANES)
+        chunk(a->group - g, a, s, h, first, n, q + g * columns, scores, out.o + g * columns, out.top + g, out.sum + g);
 }
 
 /* The unit whose first task in this wave is i: merges its chunks, then stores the result or carries it on. */

@@ -47,18 +47,31 @@ static int module_of(const char *hub_name)
 
 /* ---- weights in another type than the file's: converted once, explicitly, and counted ---- */
 
-static ink_status convert(vl_model *m, ink_tensor *t, ink_dtype to)
+static ink_status convert(vl_model *m, const char *name, ink_tensor *t, ink_dtype to)
 {
-    int64_t n = ink_tensor_numel(t);
+    int64_t n = ink_tensor_numel(t), overflows = 0;
     void *data = alloc_aligned((size_t)n * ink_dtype_size(to));
     if (!data)
         return INK_RESOURCE_EXHAUSTED;
     const ink_dtype from = t->dtype;
     const void *source = t->data;
-#pragma omp parallel for num_threads(m->dev.threads)
-    for (int64_t i = 0; i < n; i++)
-        store_f32(data, to, i, load_f32(source, from, i));
     m->converted[m->n_converted++] = data;
+    if (from == INK_BF16 && to == INK_F32) { /* the usual case, exact: a loop that vectorises */
+#pragma omp parallel for num_threads(m->dev.threads)
+        for (int64_t i = 0; i < n; i++)
+            ((float *)data)[i] = bf16_to_f32(((const bf16 *)source)[i]);
+    } else {
+#pragma omp parallel for num_threads(m->dev.threads) reduction(+ : overflows)
+        for (int64_t i = 0; i < n; i++) {
+            const float v = load_f32(source, from, i);
+            store_f32(data, to, i, v);
+            overflows += isfinite(v) && !isfinite(load_f32(data, to, i));
+        }
+    }
+    if (overflows)
+        return failure(INK_OUT_OF_RANGE, "%s: %lld values of %s do not fit %s; use another --dtype", m->label, (long long)overflows, name,
+                       ink_dtype_name(to));
+    safetensors_release(m->st, t);
     t->data = data;
     t->dtype = to;
     return INK_OK;
@@ -76,7 +89,7 @@ static ink_status convert_weights(vl_model *m)
         if (!t || !t->data || (m->weights.head_is_tied && list[i].use == PADDLEOCR_VL_HEAD))
             continue;
         if (t->dtype != m->dtypes[module]) {
-            s = convert(m, t, m->dtypes[module]);
+            s = convert(m, list[i].name, t, m->dtypes[module]);
             m->memory.converted[module] += ink_tensor_bytes(t);
         }
         m->memory.weights[module] += ink_tensor_bytes(t);
