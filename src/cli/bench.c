@@ -25,6 +25,7 @@ static const char help_text[] =
     "  --profile                the kernels' share of each step\n"
     "  --teacher IN --out OUT   no timing: run pixel_values, input_ids and forced_ids of the safetensors file IN and write\n"
     "                           the projector's output and all logits to OUT (bench/compare_transformers.py)\n" MODEL_HELP
+    "  -h, --help               this text\n"
     "\nexamples:\n  inkstone bench\n  inkstone bench --synthetic --threads 8 --images 1024x768\n";
 
 enum { MAX_LIST = 16 };
