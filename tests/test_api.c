@@ -1,5 +1,5 @@
-/* test_api.c - inkstone.h from outside: defaults, misuse, ownership, cancelling, raw pixels, spotting, reports. Uses only the public header
- * and the sample images. */
+/* test_api.c - inkstone.h from outside: defaults, misuse, ownership, cancelling, raw pixels, spotting, reports. Uses only
+ * the public header and the sample images. */
 #include "engine_support.h"
 
 #include <pthread.h>
@@ -9,7 +9,8 @@ static ink_session *shared;
 
 static int open_all(void **state)
 {
-    return open_samples(state) || ink_model_load(NULL, NULL, &model) != INK_OK || ink_session_create(model, NULL, &shared) != INK_OK;
+    return open_samples(state) || ink_model_load(NULL, NULL, &model) != INK_OK ||
+           ink_session_create(model, NULL, &shared) != INK_OK;
 }
 
 static int close_all(void **state)
@@ -239,7 +240,8 @@ static void report_112_raw_pixels(void **state)
             for (size_t y = 0; y < h; y++)
                 for (size_t i = 0; i < w; i++) {
                     uint8_t pixel[4];
-                    memcpy(p + y * stride + i * bytes, pixel, put_pixel(pixel, formats[k], x->img.pixels + 3 * (y * w + i)));
+                    memcpy(p + y * stride + i * bytes, pixel,
+                           put_pixel(pixel, formats[k], x->img.pixels + 3 * (y * w + i)));
                 }
             assert_ok(ink_image_from_pixels(p, formats[k], (int)w, (int)h, pad ? stride : 0, &img));
             free(p); /* copied */

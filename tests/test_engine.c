@@ -1,4 +1,5 @@
-/* test_engine.c - the parts of generation: KV blocks, positions, prefill in chunks, ends of an answer, sampling, sessions. */
+/* test_engine.c - the parts of generation: KV blocks, positions, prefill in chunks, ends of an answer, sampling, sessions.
+ */
 #include "engine_support.h"
 
 #include "engine/session_internal.h"
@@ -102,7 +103,8 @@ static void positions_of_several_images(void **state)
     merged_grid g[3] = {{2, 3}, {4, 1}, {1, 1}};
     size_t n = lay_out(ids, (int[]){1, 0, 2, 1}, g, 3); /* the first two stand side by side */
     assert_ok(mrope_positions(ids, n, IMG, g, 3, p, &delta));
-    const int32_t first[3] = {1, 1, 1}, second[3] = {4, 4, 4}, after[3] = {8, 8, 8}, third[3] = {10, 10, 10}, end[3] = {11, 11, 11};
+    const int32_t first[3] = {1, 1, 1}, second[3] = {4, 4, 4}, after[3] = {8, 8, 8}, third[3] = {10, 10, 10},
+                  end[3] = {11, 11, 11};
     assert_memory_equal(p + 3 * 1, first, sizeof first);
     assert_memory_equal(p + 3 * 7, second, sizeof second);
     assert_int_equal(p[3 * 10 + 1], 4 + 3);
@@ -122,9 +124,11 @@ static void positions_refuse_wrong_counts(void **state)
     int32_t ids[100], p[300], delta;
     merged_grid g = {2, 3}, larger = {2, 4}, two[2] = {{2, 3}, {1, 1}};
     size_t n = lay_out(ids, (int[]){1, 1}, &g, 1);
-    assert_fails(mrope_positions(ids, n, IMG, &larger, 1, p, &delta), INK_INVALID_ARGUMENT, "image 1 of 1 has 6 placeholder tokens, its grid needs 8");
+    assert_fails(mrope_positions(ids, n, IMG, &larger, 1, p, &delta), INK_INVALID_ARGUMENT,
+                 "image 1 of 1 has 6 placeholder tokens, its grid needs 8");
     assert_fails(mrope_positions(ids, n, IMG, NULL, 0, p, &delta), INK_INVALID_ARGUMENT, "its grid needs 0");
-    assert_fails(mrope_positions(ids, n, IMG, two, 2, p, &delta), INK_INVALID_ARGUMENT, "2 images given, placeholders for 1");
+    assert_fails(mrope_positions(ids, n, IMG, two, 2, p, &delta), INK_INVALID_ARGUMENT,
+                 "2 images given, placeholders for 1");
 }
 
 /* ---- prefill ---- */
@@ -164,7 +168,8 @@ static void chunks_change_no_bit(void **state)
                 float *chunked = prompt_logits(m, chunks[c], &samples[k], &n_chunked);
                 assert_int_equal(n, n_chunked);
                 if (memcmp(whole, chunked, n * sizeof *whole) != 0)
-                    fail_msg("%s in %s: chunks of %d change the logits", samples[k].path, ink_dtype_name(dtypes[t]), chunks[c]);
+                    fail_msg("%s in %s: chunks of %d change the logits", samples[k].path, ink_dtype_name(dtypes[t]),
+                             chunks[c]);
                 free(chunked);
             }
             free(whole);
@@ -742,26 +747,16 @@ static void report_65_many_requests(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kv_blocks_are_lent_once),
-        cmocka_unit_test(kv_pools_do_not_overlap),
-        cmocka_unit_test(positions_of_the_specification),
-        cmocka_unit_test(positions_of_several_images),
-        cmocka_unit_test(positions_refuse_wrong_counts),
-        cmocka_unit_test(chunks_change_no_bit),
-        cmocka_unit_test(report_71_image_first),
-        cmocka_unit_test(max_tokens_ends_with_length),
-        cmocka_unit_test(callbacks_and_stopping),
-        cmocka_unit_test(cancel_ends_all_until_resumed),
-        cmocka_unit_test(report_73_76_loop_guard),
-        cmocka_unit_test(report_92_any_text_passes),
-        cmocka_unit_test(sampling_follows_its_seed),
-        cmocka_unit_test(repetition_penalty_changes_the_answer),
-        cmocka_unit_test(requests_are_checked),
-        cmocka_unit_test(a_full_session_says_so),
-        cmocka_unit_test(images_wait_for_room),
-        cmocka_unit_test(report_141_threads_share_a_model),
-        cmocka_unit_test(report_67_create_and_destroy),
-        cmocka_unit_test(report_65_many_requests),
+        cmocka_unit_test(kv_blocks_are_lent_once),        cmocka_unit_test(kv_pools_do_not_overlap),
+        cmocka_unit_test(positions_of_the_specification), cmocka_unit_test(positions_of_several_images),
+        cmocka_unit_test(positions_refuse_wrong_counts),  cmocka_unit_test(chunks_change_no_bit),
+        cmocka_unit_test(report_71_image_first),          cmocka_unit_test(max_tokens_ends_with_length),
+        cmocka_unit_test(callbacks_and_stopping),         cmocka_unit_test(cancel_ends_all_until_resumed),
+        cmocka_unit_test(report_73_76_loop_guard),        cmocka_unit_test(report_92_any_text_passes),
+        cmocka_unit_test(sampling_follows_its_seed),      cmocka_unit_test(repetition_penalty_changes_the_answer),
+        cmocka_unit_test(requests_are_checked),           cmocka_unit_test(a_full_session_says_so),
+        cmocka_unit_test(images_wait_for_room),           cmocka_unit_test(report_141_threads_share_a_model),
+        cmocka_unit_test(report_67_create_and_destroy),   cmocka_unit_test(report_65_many_requests),
     };
     return cmocka_run_group_tests(tests, open_samples, close_samples);
 }

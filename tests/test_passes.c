@@ -95,7 +95,8 @@ static void names(void **state)
     (void)state;
     ink_model_options o = INK_MODEL_OPTIONS_DEFAULT;
     ink_model *m;
-    activations alias = with_passes("matmul_add_act_fuse_pass", NULL, INK_BF16), name = with_passes("linear_act_fuse", NULL, INK_BF16);
+    activations alias = with_passes("matmul_add_act_fuse_pass", NULL, INK_BF16),
+                name = with_passes("linear_act_fuse", NULL, INK_BF16);
     assert_int_equal(alias.applied, name.applied);
     free(alias.values);
     free(name.values);
@@ -111,7 +112,8 @@ static void no_kernel_no_rewrite(void **state)
     activations full = with_passes(NULL, NULL, INK_BF16), hidden = with_passes(NULL, "linear_gated", INK_BF16);
     assert_int_equal(full.no_kernel, 0);
     assert_int_equal(hidden.no_kernel, 2 * 6); /* prefill and decode, 6 layers */
-    assert_int_equal(hidden.nodes, full.nodes + 2 * 2 * 6); /* the gate still takes in its activation: 3 nodes in place of 1 */
+    assert_int_equal(hidden.nodes,
+                     full.nodes + 2 * 2 * 6); /* the gate still takes in its activation: 3 nodes in place of 1 */
     free(full.values);
     free(hidden.values);
 }
@@ -137,8 +139,8 @@ static const char *first_row(op_id op, ink_dtype dtype, int isa)
     return NULL;
 }
 
-/* The whole text (operators.md 2.3): code and key, device, call, registered keys by backend, reasons, nearest key, whether a
- * fallback is allowed, its price and the exact option, and where to look. */
+/* The whole text (operators.md 2.3): code and key, device, call, registered keys by backend, reasons, nearest key, whether
+ * a fallback is allowed, its price and the exact option, and where to look. */
 static void whole_text_without_conv2d(void **state)
 {
     (void)state;
@@ -152,17 +154,19 @@ static void whole_text_without_conv2d(void **state)
     o.threads = 2;
     assert_int_equal(ink_model_load(NULL, &o, &m), INK_MISSING_KERNEL);
     assert_null(m);
-    strbuf_puts(&expected, "plan 'vision' on cpu (portable, 2 threads): 1 of 95 nodes have no kernel (1 key)\n"
-                           "E_MISSING_KERNEL op=conv2d backend=cpu layout=nchw dtype=bf16 node=patch_embedding module=visual\n"
-                           "  device: cpu (portable, 2 threads)\n"
-                           "  call: conv2d bf16 nchw n2404c3h14w14 o216k14x14 s14x14 p0,0,0,0 d1x1 g1 fwd bias=bf16\n"
-                           "  registered: cpu: f32/any, f16/any, bf16/any (hidden)\n");
+    strbuf_puts(&expected,
+                "plan 'vision' on cpu (portable, 2 threads): 1 of 95 nodes have no kernel (1 key)\n"
+                "E_MISSING_KERNEL op=conv2d backend=cpu layout=nchw dtype=bf16 node=patch_embedding module=visual\n"
+                "  device: cpu (portable, 2 threads)\n"
+                "  call: conv2d bf16 nchw n2404c3h14w14 o216k14x14 s14x14 p0,0,0,0 d1x1 g1 fwd bias=bf16\n"
+                "  registered: cpu: f32/any, f16/any, bf16/any (hidden)\n");
     declined_lines(OP_conv2d, INK_BF16, &expected);
-    strbuf_printf(&expected,
-                  "  nearest: conv2d in f32 (%s)\n"
-                  "  fallback: never taken silently; --fp32-modules visual allows it; cost at this node: 4.1 MB to convert\n"
-                  "  see: inkstone kernels --op conv2d\n",
-                  first_row(OP_conv2d, INK_F32, ISA_PORTABLE));
+    strbuf_printf(
+        &expected,
+        "  nearest: conv2d in f32 (%s)\n"
+        "  fallback: never taken silently; --fp32-modules visual allows it; cost at this node: 4.1 MB to convert\n"
+        "  see: inkstone kernels --op conv2d\n",
+        first_row(OP_conv2d, INK_F32, ISA_PORTABLE));
     assert_string_equal(ink_last_error(), strbuf_text(&expected));
     strbuf_free(&expected);
 
@@ -199,20 +203,27 @@ static void all_gaps_at_once(void **state)
     o.disable_kernels = "layer_norm:cpu:bf16,rms_norm:*:bf16,kv_append,sample";
     assert_int_equal(ink_model_load(NULL, &o, &m), INK_MISSING_KERNEL);
     const char *e = ink_last_error();
-    assert_int_equal(count(e, "E_MISSING_KERNEL"), 2 + 2 * 3); /* layer_norm in two plans; three ops in prefill and decode */
+    assert_int_equal(count(e, "E_MISSING_KERNEL"),
+                     2 + 2 * 3); /* layer_norm in two plans; three ops in prefill and decode */
     assert_int_equal(count(e, "op=layer_norm"), 2);
     assert_int_equal(count(e, "op=rms_norm"), 2);
     assert_int_equal(count(e, "op=kv_append"), 2);
     assert_int_equal(count(e, "op=sample"), 2);
-    assert_int_equal(count(e, "plan 'vision'") + count(e, "plan 'projector'") + count(e, "plan 'prefill'") + count(e, "plan 'decode'"), 4);
+    assert_int_equal(count(e, "plan 'vision'") + count(e, "plan 'projector'") + count(e, "plan 'prefill'") +
+                         count(e, "plan 'decode'"),
+                     4);
     assert_int_equal(count(e, "fallback: none"), 4); /* kv_append and sample: every row is hidden */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_off_and_one_by_one_in_bf16), cmocka_unit_test(on_off_and_one_by_one_in_f32), cmocka_unit_test(names),
-        cmocka_unit_test(no_kernel_no_rewrite),          cmocka_unit_test(whole_text_without_conv2d),    cmocka_unit_test(all_gaps_at_once),
+        cmocka_unit_test(on_off_and_one_by_one_in_bf16),
+        cmocka_unit_test(on_off_and_one_by_one_in_f32),
+        cmocka_unit_test(names),
+        cmocka_unit_test(no_kernel_no_rewrite),
+        cmocka_unit_test(whole_text_without_conv2d),
+        cmocka_unit_test(all_gaps_at_once),
     };
     return cmocka_run_group_tests(tests, open_samples, close_samples);
 }

@@ -29,7 +29,8 @@ ink_status image_processor_check(const image_processor *p)
 ink_status image_processor_limit(int64_t *min, int64_t *max, int64_t given_min, int64_t given_max)
 {
     if (given_min > 0 && given_max > 0 && given_min > given_max)
-        return failure(INK_INVALID_ARGUMENT, "min_pixels %lld is larger than max_pixels %lld", (long long)given_min, (long long)given_max);
+        return failure(INK_INVALID_ARGUMENT, "min_pixels %lld is larger than max_pixels %lld", (long long)given_min,
+                       (long long)given_max);
     if (given_min > 0)
         *min = given_min;
     if (given_max > 0)

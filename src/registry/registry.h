@@ -9,8 +9,8 @@
 #include "ops/op.h"
 
 enum {
-    KERNEL_FTZ = 1,  /* flushes BF16 subnormal operands or results (AVX512-BF16, AMX) */
-    KERNEL_P16 = 2,  /* rounds attention probabilities to 16 bits before P V */
+    KERNEL_FTZ = 1, /* flushes BF16 subnormal operands or results (AVX512-BF16, AMX) */
+    KERNEL_P16 = 2, /* rounds attention probabilities to 16 bits before P V */
 };
 
 typedef struct kernel {
