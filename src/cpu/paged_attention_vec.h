@@ -15,7 +15,6 @@ enum {
     CHUNK = 128,
     WAVE = 512,
     LANES = 8,                  /* query heads side by side in a vector of scores */
-    SCORE_KEYS = VF / LANES,    /* keys in a vector of scores */
 };
 
 /* The group in tiles of LANES heads; heads that do not exist are rows of zeros. */
@@ -81,33 +80,37 @@ VEC_INLINE void interleave(vf *a, vf *b)
 #endif
 }
 
-/* Lane i: the sum of the lanes of v[i]. */
-VEC_INLINE vf sums_of_lanes(const vf v[VF])
-{
+/* What is left of four vectors after two steps of a transposition with additions: in each 128-bit lane, one partial sum of
+ * a, b, c and d. */
 #ifdef __AVX512F__
-    vf u[4];
-    UNROLL
-    for (int i = 0; i < 4; i++) {
-        const vf *a = v + 4 * i;
-        vf ab = v_add(_mm512_unpacklo_ps(a[0], a[1]), _mm512_unpackhi_ps(a[0], a[1]));
-        vf cd = v_add(_mm512_unpacklo_ps(a[2], a[3]), _mm512_unpackhi_ps(a[2], a[3]));
-        u[i] = v_add(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
-    }
-    vf w0 = v_add(_mm512_shuffle_f32x4(u[0], u[1], 0x44), _mm512_shuffle_f32x4(u[0], u[1], 0xee));
-    vf w1 = v_add(_mm512_shuffle_f32x4(u[2], u[3], 0x44), _mm512_shuffle_f32x4(u[2], u[3], 0xee));
-    return v_add(_mm512_shuffle_f32x4(w0, w1, 0x88), _mm512_shuffle_f32x4(w0, w1, 0xdd));
-#else
-    vf u[2];
-    UNROLL
-    for (int i = 0; i < 2; i++) {
-        const vf *a = v + 4 * i;
-        vf ab = v_add(_mm256_unpacklo_ps(a[0], a[1]), _mm256_unpackhi_ps(a[0], a[1]));
-        vf cd = v_add(_mm256_unpacklo_ps(a[2], a[3]), _mm256_unpackhi_ps(a[2], a[3]));
-        u[i] = v_add(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
-    }
-    return v_add(_mm256_permute2f128_ps(u[0], u[1], 0x20), _mm256_permute2f128_ps(u[0], u[1], 0x31));
-#endif
+VEC_INLINE vf fold4(const vf v[4])
+{
+    vf ab = v_add(_mm512_unpacklo_ps(v[0], v[1]), _mm512_unpackhi_ps(v[0], v[1]));
+    vf cd = v_add(_mm512_unpacklo_ps(v[2], v[3]), _mm512_unpackhi_ps(v[2], v[3]));
+    return v_add(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
 }
+/* s[i]: the sum of the lanes of v[i], for 16 vectors. */
+VEC_INLINE void store_sums(float *s, const vf v[16])
+{
+    vf a = fold4(v), b = fold4(v + 4), c = fold4(v + 8), d = fold4(v + 12);
+    vf ab = v_add(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+    vf cd = v_add(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
+    v_store(s, v_add(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd)));
+}
+#else
+VEC_INLINE vf fold4(const vf v[4])
+{
+    vf ab = v_add(_mm256_unpacklo_ps(v[0], v[1]), _mm256_unpackhi_ps(v[0], v[1]));
+    vf cd = v_add(_mm256_unpacklo_ps(v[2], v[3]), _mm256_unpackhi_ps(v[2], v[3]));
+    return v_add(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
+}
+/* For 4 vectors. */
+VEC_INLINE void store_sums(float *s, const vf v[4])
+{
+    vf u = fold4(v);
+    _mm_storeu_ps(s, _mm_add_ps(_mm256_castps256_ps128(u), _mm256_extractf128_ps(u, 1)));
+}
+#endif
 
 /* Asks for `bytes` from p on; p may be NULL. */
 VEC_INLINE void prefetch(const char *p, int64_t bytes)
@@ -125,67 +128,92 @@ typedef struct block {
     int n;
 } block;
 
-/* One pair of vectors of one or two keys into the sums of `heads` heads. */
-VEC_INLINE void score_pair(const int heads, const float *q, const block *b, const char *k0, const char *k1, int64_t i,
-                           const bool whole, vf *acc, const ink_dtype t)
+/* The register tiles. Enough accumulators to cover the latency of the FMA (4 cycles, two a cycle: 8 at least, more to be
+ * safe), few enough for the registers: 16 of 32 on AVX-512, 12 of 16 on AVX2. */
+enum {
+    TILE_HEADS = VF == 16 ? LANES : 4, /* score tile */
+    TILE_KEYS = VF == 16 ? 2 : 3,
+};
+
+/* Pair i of the columns of TILE_KEYS keys into the sums, acc [key][TILE_HEADS], of `heads` heads. */
+VEC_INLINE void score_pair(const int heads, const float *q, const block *b, const char *const *keys, int64_t i, const bool whole,
+                           vf *acc, const ink_dtype t)
 {
-    vf x[2], y[2];
-    get_pair(k0, t, i, b->dim, whole, x);
-    if (VF == 16)
-        get_pair(k1, t, i, b->dim, whole, y);
+    vf k[TILE_KEYS][2];
+    UNROLL
+    for (int x = 0; x < TILE_KEYS; x++)
+        get_pair(keys[x], t, i, b->dim, whole, k[x]);
     UNROLL
     for (int u = 0; u < 2; u++)
         UNROLL
         for (int g = 0; g < heads; g++) {
             vf z = v_load(q + g * b->columns + (i + u) * VF);
-            acc[g] = v_fma(z, x[u], acc[g]);
-            if (VF == 16)
-                acc[VF - LANES + g] = v_fma(z, y[u], acc[VF - LANES + g]);
+            UNROLL
+            for (int x = 0; x < TILE_KEYS; x++)
+                acc[x * TILE_HEADS + g] = v_fma(z, k[x][u], acc[x * TILE_HEADS + g]);
         }
 }
 
-/* s[j][g] = q[g] . k[j]: one FMA chain per lane in d, then the sum of the lanes. A missing last key is a copy of the one
- * before it. */
-VEC_INLINE void score_block(const int heads, const float *q, const block *b, float *s, const ink_dtype t)
+/* s[j][g] = q[g] . k[j] for heads from .. from + heads - 1, up to TILE_HEADS of them: one FMA chain per lane in d, then the
+ * sum of the lanes. Missing last keys are copies of the last one there is. */
+VEC_INLINE void score_tile(const int from, const int heads, const float *q, const block *b, float *s, const ink_dtype t)
 {
     const int64_t step = b->dim * element_of(t), whole = b->dim / (2 * VF) * 2;
-    for (int j = 0; j < b->n; j += SCORE_KEYS) {
-        const char *k0 = b->rows + j * step, *k1 = j + 1 < b->n ? k0 + step : k0;
-        vf acc[VF];
+    for (int j = 0; j < b->n; j += TILE_KEYS) {
+        const char *keys[TILE_KEYS];
+        vf acc[TILE_KEYS * TILE_HEADS];
         UNROLL
-        for (int i = 0; i < VF; i++)
+        for (int x = 0; x < TILE_KEYS; x++)
+            keys[x] = b->rows + (j + x < b->n ? j + x : b->n - 1) * step;
+        UNROLL
+        for (int i = 0; i < TILE_KEYS * TILE_HEADS; i++)
             acc[i] = v_zero();
         for (int64_t i = 0; i < whole; i += 2)
-            score_pair(heads, q, b, k0, k1, i, true, acc, t);
+            score_pair(heads, q + from * b->columns, b, keys, i, true, acc, t);
         if (whole * VF < b->dim)
-            score_pair(heads, q, b, k0, k1, whole, false, acc, t);
-        v_store(s + j * LANES, sums_of_lanes(acc));
-        prefetch(b->next ? b->next + j * step : NULL, SCORE_KEYS * step);
+            score_pair(heads, q + from * b->columns, b, keys, whole, false, acc, t);
+        if (VF == 16)
+            store_sums(s + j * LANES, acc);
+        else
+            UNROLL
+            for (int x = 0; x < TILE_KEYS; x++)
+                if (j + x < b->n)
+                    store_sums(s + (j + x) * LANES + from, acc + x * TILE_HEADS);
+        prefetch(from == 0 && b->next ? b->next + j * step : NULL, TILE_KEYS * step);
     }
 }
 
-/* o[g] += p[j][g] v[j] for vectors i and i + 1; `half` 0 or 1: for one of the two only. */
-VEC_INLINE void context_pair(const int heads, const int half, const float *p, const block *b, int64_t i, const bool whole,
-                             float *o, const ink_dtype t)
+VEC_INLINE void score_block(const int heads, const float *q, const block *b, float *s, const ink_dtype t)
 {
-    enum { BOTH = 2 };
+    score_tile(0, heads < TILE_HEADS ? heads : TILE_HEADS, q, b, s, t);
+    if (heads > TILE_HEADS)
+        score_tile(TILE_HEADS, heads - TILE_HEADS, q, b, s, t);
+    for (int j = 0; VF == 8 && heads <= TILE_HEADS && j < b->n; j++) /* the lanes of no head */
+        _mm_storeu_ps(s + j * LANES + TILE_HEADS, _mm_setzero_ps());
+}
+
+/* o[g] += p[j][g] v[j] for `pairs` (1 or 2) pairs of vectors from vector i on and heads from .. from + heads - 1. */
+VEC_INLINE void context_tile(const int from, const int heads, const int pairs, const float *p, const block *b, int64_t i,
+                             const bool whole, float *o, const ink_dtype t)
+{
     const int64_t step = b->dim * element_of(t);
-    const int first = half == BOTH ? 0 : half, end = half == BOTH ? 2 : half + 1;
-    const char *next = i || half == 1 ? NULL : b->next;
-    vf acc[LANES][2];
+    const char *next = i || from ? NULL : b->next;
+    vf acc[LANES][4];
     UNROLL
     for (int g = 0; g < heads; g++)
         UNROLL
-        for (int x = first; x < end; x++)
-            acc[g][x] = v_load(o + g * b->columns + (i + x) * VF);
+        for (int x = 0; x < 2 * pairs; x++)
+            acc[g][x] = v_load(o + (from + g) * b->columns + (i + x) * VF);
     for (int j = 0; j < b->n; j++) {
-        vf v[2];
-        get_pair(b->rows + j * step, t, i, b->dim, whole, v);
+        vf v[4];
+        UNROLL
+        for (int x = 0; x < pairs; x++)
+            get_pair(b->rows + j * step, t, i + 2 * x, b->dim, whole, v + 2 * x);
         UNROLL
         for (int g = 0; g < heads; g++) {
-            vf a = v_set(p[j * LANES + g]);
+            vf a = v_set(p[j * LANES + from + g]);
             UNROLL
-            for (int x = first; x < end; x++)
+            for (int x = 0; x < 2 * pairs; x++)
                 acc[g][x] = v_fma(a, v[x], acc[g][x]);
         }
         prefetch(next ? next + j * step : NULL, step);
@@ -193,29 +221,36 @@ VEC_INLINE void context_pair(const int heads, const int half, const float *p, co
     UNROLL
     for (int g = 0; g < heads; g++)
         UNROLL
-        for (int x = first; x < end; x++)
-            v_store(o + g * b->columns + (i + x) * VF, acc[g][x]);
+        for (int x = 0; x < 2 * pairs; x++)
+            v_store(o + (from + g) * b->columns + (i + x) * VF, acc[g][x]);
 }
 
-/* Eight heads times two vectors fill 16 registers, which is all that AVX2 has: there the two vectors take turns. */
-VEC_INLINE void context_pairs(const int heads, const float *p, const block *b, int64_t i, const bool whole, float *o,
-                              const ink_dtype t)
+VEC_INLINE void context_pair(const int heads, const float *p, const block *b, int64_t i, const bool whole, float *o, const ink_dtype t)
 {
     if (VF == 16 || heads < LANES) {
-        context_pair(heads, 2, p, b, i, whole, o, t);
+        context_tile(0, heads, 1, p, b, i, whole, o, t);
     } else {
-        context_pair(heads, 0, p, b, i, whole, o, t);
-        context_pair(heads, 1, p, b, i, whole, o, t);
+        context_tile(0, 4, 1, p, b, i, whole, o, t);
+        context_tile(4, 4, 1, p, b, i, whole, o, t);
     }
 }
 
 VEC_INLINE void context_block(const int heads, const float *p, const block *b, float *o, const ink_dtype t)
 {
     const int64_t whole = b->dim / (2 * VF) * 2;
-    for (int64_t i = 0; i < whole; i += 2)
-        context_pairs(heads, p, b, i, true, o, t);
+    int64_t i = 0;
+    if (VF == 8)
+        for (; i + 4 <= whole; i += 4) {
+            context_tile(0, heads < 3 ? heads : 3, 2, p, b, i, true, o, t);
+            if (heads > 3)
+                context_tile(3, heads == 4 ? 1 : 3, 2, p, b, i, true, o, t);
+            if (heads == LANES)
+                context_tile(6, 2, 2, p, b, i, true, o, t);
+        }
+    for (; i < whole; i += 2)
+        context_pair(heads, p, b, i, true, o, t);
     if (whole * VF < b->dim)
-        context_pairs(heads, p, b, whole, false, o, t);
+        context_pair(heads, p, b, whole, false, o, t);
 }
 
 /* One pair of functions for each dtype and number of heads, not inlined: each gets the registers for itself. */
