@@ -19,6 +19,11 @@ static const char *decline_prompt(const op_call *c)
 {
     return c->attrs.attention.few_rows ? NULL : "for generated tokens (few_rows)";
 }
+static const char *decline_few_amx(const op_call *c)
+{
+    int64_t dim = c->in[0]->dims[2];
+    return dim % 32 || dim > 128 ? "for head sizes 32, 64, 96 and 128" : decline_prompt(c);
+}
 #endif
 
 static const kernel attention_rows[] = {
@@ -52,6 +57,8 @@ static const kernel paged_attention_rows[] = {
 #define FEW_AVX2(t)                                                                                                        \
     ROW(paged_attention, t, "few_avx2", ISA_AVX2, .decline = decline_prompt, .workspace = paged_attention_workspace_avx2,   \
         .run = paged_attention_avx2)
+    ROW(paged_attention, BF16, "few_amx", ISA_AMX, .flags = KERNEL_FTZ | KERNEL_P16, .decline = decline_few_amx,
+        .workspace = paged_attention_workspace_amx, .run = paged_attention_amx),
     ROW(paged_attention, BF16, "32x32_amx", ISA_AMX, .flags = KERNEL_FTZ | KERNEL_P16, .decline = decline_few_rows,
         .workspace = attention_workspace_amx, .run = attention_amx),
     ALL(FEW_AVX512),

@@ -97,5 +97,7 @@ size_t paged_attention_workspace_avx2(const op_call *c);
 ink_status paged_attention_avx2(const op_call *c);
 size_t paged_attention_workspace_avx512(const op_call *c);
 ink_status paged_attention_avx512(const op_call *c);
+size_t paged_attention_workspace_amx(const op_call *c); /* BF16, head sizes 32, 64, 96, 128 */
+ink_status paged_attention_amx(const op_call *c);
 #endif
 #endif
