@@ -4,27 +4,31 @@
 
 typedef enum map_kind { MAP_ACTIVATE, MAP_ADD, MAP_MULTIPLY, MAP_CAST } map_kind;
 
-VEC_INLINE void map_vector(const map_job *j, int64_t i, int64_t n, map_kind kind, activation act, ink_dtype from, ink_dtype to)
+VEC_INLINE vf map_value(vf x, vf y, map_kind kind, activation act)
 {
-    vf v = v_get(j->x, from, i, n);
-    if (kind == MAP_ACTIVATE)
-        v = v_activate(v, act);
-    else if (kind == MAP_ADD)
-        v = v_add(v, v_get(j->y, from, i, n));
-    else if (kind == MAP_MULTIPLY)
-        v = v_mul(v, v_get(j->y, from, i, n));
-    v_put(j->z, to, i, v, n);
+    switch (kind) {
+    case MAP_ACTIVATE: return v_activate(x, act);
+    case MAP_ADD: return v_add(x, y);
+    case MAP_MULTIPLY: return v_mul(x, y);
+    default: return x;
+    }
 }
 
 VEC_INLINE void map_all(const map_job *j, int64_t begin, int64_t end, map_kind kind, activation act, ink_dtype from, ink_dtype to)
 {
+    const bool two = kind == MAP_ADD || kind == MAP_MULTIPLY;
     int64_t i = begin;
-    for (; i + 2 * VF <= end; i += 2 * VF) {
-        map_vector(j, i, VF, kind, act, from, to);
-        map_vector(j, i + VF, VF, kind, act, from, to);
+    for (; from == to && i + 2 * VF <= end; i += 2 * VF) {
+        vf a, b, c = v_zero(), d = v_zero();
+        v_get2(j->x, from, i, &a, &b);
+        if (two)
+            v_get2(j->y, from, i, &c, &d);
+        v_put2(j->z, to, i, map_value(a, c, kind, act), map_value(b, d, kind, act));
     }
-    for (; i < end; i += VF)
-        map_vector(j, i, end - i, kind, act, from, to);
+    for (; i < end; i += VF) {
+        vf x = v_get(j->x, from, i, end - i), y = two ? v_get(j->y, from, i, end - i) : v_zero();
+        v_put(j->z, to, i, map_value(x, y, kind, act), end - i);
+    }
 }
 
 /* One function per op and dtype, so that dtype and op are constants of the loop. */

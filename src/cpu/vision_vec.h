@@ -7,7 +7,23 @@ VEC_INLINE void add_patch(const position_patch *p, ink_dtype t)
     vf w[4];
     for (int k = 0; k < 4; k++)
         w[k] = v_set(p->weight[k]);
-    for (int64_t i = 0; i < p->width; i += VF) {
+    int64_t i = 0;
+    for (; i + 2 * VF <= p->width; i += 2 * VF) {
+        vf x0, x1, v0, v1, c0, c1;
+        v_get2(p->x, t, i, &x0, &x1);
+        v_get2(p->corner[0], t, i, &v0, &v1);
+        if (!p->exact) {
+            v0 = v_mul(v0, w[0]);
+            v1 = v_mul(v1, w[0]);
+            for (int k = 1; k < 4; k++) {
+                v_get2(p->corner[k], t, i, &c0, &c1);
+                v0 = v_fma(w[k], c0, v0);
+                v1 = v_fma(w[k], c1, v1);
+            }
+        }
+        v_put2(p->y, t, i, v_add(v0, x0), v_add(v1, x1));
+    }
+    for (; i < p->width; i += VF) {
         const int64_t n = p->width - i;
         vf v = v_get(p->corner[0], t, i, n);
         if (!p->exact) {
