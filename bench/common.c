@@ -47,8 +47,12 @@ typedef struct tile_config {
 #define FMA_LOOP(name, op, reg)                                                                                                   \
     static void name(long steps)                                                                                                   \
     {                                                                                                                              \
-        static const float x = 0.999f;                                                                                             \
-        __asm__ volatile("vbroadcastss %0, %%" reg "14\n vbroadcastss %0, %%" reg "15\n" ::"m"(x) : CLOBBERS);                     \
+        struct {                                                                                                                   \
+            uint16_t v[64];                                                                                                        \
+        } x; /* not constants: switching bits costs power, hence clock */                                                          \
+        for (int i = 0; i < 64; i++)                                                                                               \
+            x.v[i] = f32_to_bf16(rng_normal_bits(rng_at(7, (uint64_t)i)));                                                         \
+        __asm__ volatile("vmovups %0, %%" reg "14\n vmovups 64%0, %%" reg "15\n" ::"m"(x) : CLOBBERS);                            \
         for (long i = 0; i < steps; i++)                                                                                           \
             __asm__ volatile(CHAINS(op, reg)::: CLOBBERS);                                                                         \
         __asm__ volatile("vzeroupper" ::: CLOBBERS);                                                                               \
@@ -127,31 +131,56 @@ double bench_peak_gflops(bench_peak p, int isa, int threads)
 }
 #endif
 
+enum { READ_BLOCK = 1 << 17 };
+
+/* Loads every byte of a block, prefetching `ahead` bytes in front; `ahead` 0 leaves it to the hardware. */
+#ifdef __x86_64__
+static void read_block_avx2(const char *p, int64_t ahead)
+{
+    const char *end = p + READ_BLOCK;
+    if (!ahead)
+        for (; p < end; p += 256)
+            __asm__ volatile("vmovdqa (%0), %%ymm0\n vmovdqa 32(%0), %%ymm1\n vmovdqa 64(%0), %%ymm2\n vmovdqa 96(%0), %%ymm3\n"
+                             "vmovdqa 128(%0), %%ymm4\n vmovdqa 160(%0), %%ymm5\n vmovdqa 192(%0), %%ymm6\n vmovdqa 224(%0), %%ymm7\n" ::"r"(p)
+                             : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "memory");
+    else
+        for (; p < end; p += 256)
+            __asm__ volatile("prefetcht0 (%0,%1)\n prefetcht0 64(%0,%1)\n prefetcht0 128(%0,%1)\n prefetcht0 192(%0,%1)\n"
+                             "vmovdqa (%0), %%ymm0\n vmovdqa 32(%0), %%ymm1\n vmovdqa 64(%0), %%ymm2\n vmovdqa 96(%0), %%ymm3\n"
+                             "vmovdqa 128(%0), %%ymm4\n vmovdqa 160(%0), %%ymm5\n vmovdqa 192(%0), %%ymm6\n vmovdqa 224(%0), %%ymm7\n" ::"r"(p),
+                             "r"(ahead)
+                             : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "memory");
+}
+#endif
+
+static void read_block(const char *p, int64_t ahead)
+{
+    const volatile uint64_t *v = (const volatile uint64_t *)p;
+    (void)ahead;
+    for (int64_t i = 0; i < READ_BLOCK / 8; i++)
+        (void)v[i];
+}
+
+/* Threads take blocks in even contiguous shares, as kernels do. The best of several prefetch distances: a kernel may choose
+ * its own, so the ceiling must too. */
 double bench_read_bandwidth(const void *data, size_t bytes, int threads)
 {
-    const int64_t block = 1 << 17, blocks = (int64_t)(bytes / (size_t)block);
+    static const int64_t distances[] = {0, 1024, 4096, 16384};
+    const int64_t blocks = (int64_t)(bytes / READ_BLOCK);
+    void (*read)(const char *, int64_t) = read_block;
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2"))
+        read = read_block_avx2;
+#endif
     double best = 0;
-    uint64_t sink = 0;
-    for (int pass = 0; pass < 4; pass++) {
+    for (int pass = 0; pass < 8; pass++) {
         double start = bench_now();
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(^ : sink)
-        for (int64_t i = 0; i < blocks; i++) {
-            typedef uint64_t vec __attribute__((vector_size(64)));
-            const vec *v = (const vec *)((const char *)data + i * block);
-            vec a = v[0], b = v[1], c = v[2], d = v[3];
-            for (int64_t k = 4; k < block / 64; k += 4) {
-                a ^= v[k];
-                b ^= v[k + 1];
-                c ^= v[k + 2];
-                d ^= v[k + 3];
-            }
-            a ^= b ^ c ^ d;
-            sink ^= a[0] ^ a[1] ^ a[2] ^ a[3] ^ a[4] ^ a[5] ^ a[6] ^ a[7];
-        }
-        double g = (double)blocks * (double)block / (bench_now() - start) * 1e-9;
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int64_t i = 0; i < blocks; i++)
+            read((const char *)data + i * READ_BLOCK, distances[pass % 4]);
+        double g = (double)blocks * READ_BLOCK / (bench_now() - start) * 1e-9;
         best = g > best ? g : best;
     }
-    __asm__ volatile("" ::"r"(sink));
     return best;
 }
 

@@ -44,10 +44,13 @@ if(NOT CMAKE_CROSSCOMPILING) # the manual page is made of the program's help tex
   add_custom_command(OUTPUT inkstone.1
     COMMAND sh ${PROJECT_SOURCE_DIR}/packaging/man.sh $<TARGET_FILE:inkstone> ${PROJECT_VERSION} > inkstone.1.part
     COMMAND ${CMAKE_COMMAND} -E rename inkstone.1.part inkstone.1
-    DEPENDS inkstone packaging/man.sh VERBATIM)
+    DEPENDS inkstone packaging/man.sh docs/man/inkstone.1.in VERBATIM)
   add_custom_target(manual ALL DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/inkstone.1)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/inkstone.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
+
+install(FILES completions/inkstone.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME inkstone)
+install(FILES completions/_inkstone DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 
 # CMake package: inkstone::inkstone (shared), inkstone::static.
 set(INK_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/inkstone)

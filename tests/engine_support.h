@@ -8,6 +8,7 @@
 #include "image/decode.h"
 #include "inkstone/inkstone.h"
 #include "text/prompt.h"
+#include "text/utf8.h"
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -30,12 +31,12 @@
     } while (0)
 
 /* The call fails with `status` and a message that contains `words`. */
-#define assert_fails(expr, status, words)                                                                             \
-    do {                                                                                                              \
-        ink_status got_ = (expr);                                                                                     \
-        if (got_ != (status) || !strstr(ink_last_error(), (words)))                                                   \
-            fail_msg("%s: expected %s \"%s\", got %s \"%s\"", #expr, ink_status_name(status), (words), ink_status_name(got_), \
-                     got_ == INK_OK ? "" : ink_last_error());                                                         \
+#define assert_fails(expr, status, words)                                                              \
+    do {                                                                                               \
+        ink_status got_ = (expr);                                                                      \
+        if (got_ != (status) || !strstr(ink_last_error(), (words)))                                    \
+            fail_msg("%s: expected %s \"%s\", got %s \"%s\"", #expr, ink_status_name(status), (words), \
+                     ink_status_name(got_), got_ == INK_OK ? "" : ink_last_error());                   \
     } while (0)
 
 static inline rng fresh_rng(void)
@@ -52,7 +53,7 @@ enum { SAMPLES = 13, SAMPLE_BLANK = 12 };
 typedef struct sample {
     char path[512];
     const char *text, *prompt;
-    ink_task task; /* whose prompt it is */
+    ink_task task;    /* whose prompt it is */
     int32_t ids[256]; /* without the end-of-text token */
     size_t n_ids;
     image img;
@@ -129,8 +130,13 @@ static inline void prepare(session *s, const image *img, const char *text, prepa
     size_t tokens = (size_t)out->f.grid.tokens;
     prompt_message message = {PROMPT_USER, text, strlen(text), 1};
     assert_ok(prompt_build(m->tokens, m->assistant_prefix, &message, 1, &tokens, 1, &out->p));
-    out->request = (generation_request){.ids = out->p.ids.ids, .n_ids = out->p.ids.count, .images = &out->f, .n_images = 1,
-                                        .max_tokens = 512, .top_p = 1, .repetition_penalty = 1};
+    out->request = (generation_request){.ids = out->p.ids.ids,
+                                        .n_ids = out->p.ids.count,
+                                        .images = &out->f,
+                                        .n_images = 1,
+                                        .max_tokens = 512,
+                                        .top_p = 1,
+                                        .repetition_penalty = 1};
 }
 
 static inline void prepare_sample(session *s, const sample *x, prepared *out) { prepare(s, &x->img, x->prompt, out); }

@@ -50,7 +50,8 @@ static void report_58_every_instruction_set(void **state)
     }
     setenv("INK_CPU", "sse9", 1);
     ink_model *model;
-    assert_fails(ink_model_load(NULL, NULL, &model), INK_INVALID_ARGUMENT, "INK_CPU=sse9: expected portable, avx2, avx512 or amx");
+    assert_fails(ink_model_load(NULL, NULL, &model), INK_INVALID_ARGUMENT,
+                 "INK_CPU=sse9: expected portable, avx2, avx512 or amx");
     if (kept)
         setenv("INK_CPU", kept, 1);
     else
@@ -205,7 +206,8 @@ static profile_counts profile_of(const char *fp32_modules, ink_dtype dtype)
     assert_non_null(root);
     size_t i;
     c.fp32_gemms = json_integer_value(json_object_get(root, "fp32_gemm_calls"));
-    json_array_foreach(json_object_get(root, "kernels"), i, row) {
+    json_array_foreach(json_object_get(root, "kernels"), i, row)
+    {
         int64_t calls = json_integer_value(json_object_get(row, "calls"));
         int module = -1;
         for (int k = 0; k < 3; k++)
@@ -277,7 +279,8 @@ static ink_status read_grey(ink_session *s, int width, int height, ink_result *r
 static void report_98_99_100_odd_sizes(void **state)
 {
     (void)state;
-    static const int fine[][2] = {{1, 1}, {27, 257}, {257, 27}, {2, 3}, {28, 28}, {31, 639}, {900, 5}, {5, 900}, {5600, 28}, {3000, 16}};
+    static const int fine[][2] = {{1, 1},    {27, 257}, {257, 27}, {2, 3},     {28, 28},
+                                  {31, 639}, {900, 5},  {5, 900},  {5600, 28}, {3000, 16}};
     static const int strips[][2] = {{900, 4}, {4, 900}, {1, 5000}, {5000, 1}, {3000, 14}};
     ink_model_options o = INK_MODEL_OPTIONS_DEFAULT;
     ink_model *m;
@@ -318,7 +321,8 @@ static void report_98_strip_fails_alone(void **state)
     assert_ok(ink_image_from_pixels(strip, INK_GREY, 900, 4, 0, &bad));
     assert_ok(ink_model_load(NULL, NULL, &m));
     assert_ok(ink_session_create(m, NULL, &s));
-    const ink_image *images[7] = {samples[0].handle, samples[1].handle, bad, samples[2].handle, NULL, samples[3].handle, samples[4].handle};
+    const ink_image *images[7] = {samples[0].handle, samples[1].handle, bad, samples[2].handle, NULL,
+                                  samples[3].handle, samples[4].handle};
     static const int expected[7] = {0, 1, -1, 2, -1, 3, 4};
     assert_ok(ink_read_batch(s, images, 7, NULL, results));
     for (int i = 0; i < 7; i++) {

@@ -52,7 +52,17 @@ typedef void (*ink_log_fn)(void *user, ink_log_level level, const char *line);
 INK_API void ink_set_log(ink_log_level level, ink_log_fn fn, void *user);
 
 /* ---- data types ---- */
-typedef enum ink_dtype { INK_F32, INK_F16, INK_BF16, INK_F64, INK_I32, INK_I64, INK_U8, INK_BOOL, INK_DTYPE_COUNT } ink_dtype;
+typedef enum ink_dtype {
+    INK_F32,
+    INK_F16,
+    INK_BF16,
+    INK_F64,
+    INK_I32,
+    INK_I64,
+    INK_U8,
+    INK_BOOL,
+    INK_DTYPE_COUNT
+} ink_dtype;
 
 INK_API size_t ink_dtype_size(ink_dtype t);      /* bytes of one element */
 INK_API const char *ink_dtype_name(ink_dtype t); /* "bf16" */

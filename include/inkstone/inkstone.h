@@ -42,9 +42,9 @@ INK_API const char *ink_version(void); /* "0.1.0" */
 typedef struct ink_model ink_model;
 
 typedef struct ink_model_options {
-    ink_dtype dtype;              /* INK_BF16 (default), INK_F16 or INK_F32: weights and activations of every module ... */
-    int threads;                  /* 0: all cores this process may use */
-    const char *fp32_modules;     /* ... except these, comma separated, in F32: visual, mlp_AR, language_model. NULL: none */
+    ink_dtype dtype;          /* INK_BF16 (default), INK_F16 or INK_F32: weights and activations of every module ... */
+    int threads;              /* 0: all cores this process may use */
+    const char *fp32_modules; /* ... except these, comma separated, in F32: visual, mlp_AR, language_model. NULL: none */
     int64_t min_pixels, max_pixels; /* area an image is resized to; 0: the checkpoint's. Sizes the memory plan */
     const char *disable_kernels;  /* registry rows to hide, "op:backend:dtype:name" with wildcards, comma separated; NULL */
     const char *delete_passes;    /* fusion passes to leave out, comma separated, or "all"; NULL */
@@ -84,7 +84,7 @@ INK_API ink_status ink_image_decode(const void *data, size_t size, ink_image **o
  * size, stride or format. */
 INK_API ink_status ink_image_from_pixels(const void *data, ink_pixel_format format, int width, int height, size_t stride,
                                          ink_image **out);
-INK_API int ink_image_width(const ink_image *image);  /* upright, in pixels; 0 for NULL */
+INK_API int ink_image_width(const ink_image *image); /* upright, in pixels; 0 for NULL */
 INK_API int ink_image_height(const ink_image *image);
 INK_API void ink_image_free(ink_image *image);
 
@@ -113,7 +113,14 @@ INK_API void ink_session_free(ink_session *session);
  * INK_FINISH_CANCELLED and the text so far. Without a read going on it has no effect. */
 INK_API void ink_cancel(ink_session *session);
 
-typedef enum ink_task { INK_TASK_OCR, INK_TASK_TABLE, INK_TASK_FORMULA, INK_TASK_CHART, INK_TASK_SPOTTING, INK_TASK_SEAL } ink_task;
+typedef enum ink_task {
+    INK_TASK_OCR,
+    INK_TASK_TABLE,
+    INK_TASK_FORMULA,
+    INK_TASK_CHART,
+    INK_TASK_SPOTTING,
+    INK_TASK_SEAL
+} ink_task;
 INK_API bool ink_task_parse(const char *name, ink_task *out); /* "ocr", "table", "formula", "chart", "spotting", "seal" */
 INK_API const char *ink_task_name(ink_task task);             /* "?" for none of them */
 
@@ -129,8 +136,8 @@ typedef void (*ink_done_fn)(void *user, size_t index, const ink_result *result);
 
 typedef struct ink_read_options {
     ink_task task;
-    int max_tokens;                 /* of the answer; 0: the checkpoint's max_new_tokens or 8192, as far as the session allows */
-    const char *prompt;             /* free text instead of the task's prompt; NULL: the task's */
+    int max_tokens;     /* of the answer; 0: the checkpoint's max_new_tokens or 8192, as far as the session allows */
+    const char *prompt; /* free text instead of the task's prompt; NULL: the task's */
     int64_t min_pixels, max_pixels; /* of this call, within what the model was loaded for; 0: the model's */
     uint64_t seed;                  /* image i of a call draws from seed + i */
     float temperature;              /* 0: greedy, the reference's way; at most 100 */
@@ -164,18 +171,18 @@ typedef struct ink_polygon {
 } ink_polygon;
 
 struct ink_result {
-    ink_status status;     /* of this image; the rest is empty unless INK_OK */
+    ink_status status; /* of this image; the rest is empty unless INK_OK */
     ink_finish finish;
-    char *error;           /* message of a failed status; else NULL */
-    char *text;            /* as the model wrote it (OTSL for tables); spotting: the texts, a blank line between. Valid UTF-8 */
+    char *error; /* message of a failed status; else NULL */
+    char *text;  /* as the model wrote it (OTSL for tables); spotting: the texts, a blank line between. Valid UTF-8 */
     size_t text_length;    /* bytes before the terminating 0; a model can write U+0000 too */
     ink_polygon *polygons; /* spotting only */
     size_t polygon_count;
     size_t prompt_tokens, image_tokens, generated_tokens;
-    double decode_ms;      /* preprocessing: resize and patches */
+    double decode_ms; /* preprocessing: resize and patches */
     double vision_ms, prefill_ms;
-    double generate_ms;    /* of the steps this image took part in */
-    bool looped;           /* the loop guard cut the text; finish is INK_FINISH_LENGTH */
+    double generate_ms; /* of the steps this image took part in */
+    bool looped;        /* the loop guard cut the text; finish is INK_FINISH_LENGTH */
     void *reserved[6];
 };
 
@@ -186,19 +193,20 @@ INK_API ink_status ink_read(ink_session *session, const ink_image *image, const 
  * depend on the others. A NULL image is that entry's INK_INVALID_ARGUMENT. One image's failure fails only its result; the
  * call itself fails for bad options or when nothing more can be done, and every unfinished result then carries that
  * status. Free each result either way. */
-INK_API ink_status ink_read_batch(ink_session *session, const ink_image *const *images, size_t n, const ink_read_options *options,
-                                  ink_result *results);
+INK_API ink_status ink_read_batch(ink_session *session, const ink_image *const *images, size_t n,
+                                  const ink_read_options *options, ink_result *results);
 INK_API void ink_result_free(ink_result *result); /* frees what it holds, not the struct, and empties it */
 
-/* Text forms: OTSL to HTML or Markdown (tables), and '|' separated chart text likewise. Other tasks: HTML is the escaped text,
- * Markdown the text with its Markdown-active characters escaped. free() the string; NULL on failure. */
+/* Text forms: OTSL to HTML or Markdown (tables), and '|' separated chart text likewise. Other tasks: HTML is the escaped
+ * text, Markdown the text with its Markdown-active characters escaped. free() the string; NULL on failure. */
 typedef enum ink_format { INK_FORMAT_RAW, INK_FORMAT_HTML, INK_FORMAT_MARKDOWN } ink_format;
 INK_API char *ink_format_text(ink_task task, const char *text, size_t length, ink_format format);
 
 /* ---- introspection: free() the string; NULL on failure ---- */
 typedef enum ink_report { INK_REPORT_TEXT, INK_REPORT_JSON, INK_REPORT_MARKDOWN /* kernels only */ } ink_report;
 INK_API char *ink_session_profile(const ink_session *session, ink_report form); /* kernels by time, of all reads so far */
-INK_API char *ink_model_report(const ink_model *model, ink_report form); /* per plan: kernels, FLOPs, bytes; memory by module */
+INK_API char *ink_model_report(const ink_model *model,
+                               ink_report form); /* per plan: kernels, FLOPs, bytes; memory by module */
 INK_API char *ink_devices_report(ink_report form);
 /* Registry rows; a filter that is NULL lets all pass. */
 INK_API char *ink_kernels_report(const char *op, const char *backend, const char *dtype, ink_report form);

@@ -23,8 +23,10 @@ static const char help_text[] =
     "  --sequences N            sequences decoded together (default 1)\n"
     "  --repeat N               timed runs of each step; the median is printed (default 3)\n"
     "  --profile                the kernels' share of each step\n"
-    "  --teacher IN --out OUT   no timing: run pixel_values, input_ids and forced_ids of the safetensors file IN and write\n"
+    "  --teacher IN --out OUT   no timing: run pixel_values, input_ids and forced_ids of the safetensors file IN and "
+    "write\n"
     "                           the projector's output and all logits to OUT (bench/compare_transformers.py)\n" MODEL_HELP
+    "  -h, --help               this text\n"
     "\nexamples:\n  inkstone bench\n  inkstone bench --synthetic --threads 8 --images 1024x768\n";
 
 enum { MAX_LIST = 16 };
@@ -131,8 +133,8 @@ static ink_status bench_vision(session *s, const bench_arguments *a, int width, 
     for (size_t i = 0; i < p->count; i++)
         flops += p->entries[i].cost.flops / a->repeat;
     double ms = median(times, a->repeat);
-    printf("vision + projector %dx%d: %lld patches, %.1f ms, %.1f GFLOP, %.1f GFLOP/s\n", width, height, (long long)patches, ms, flops * 1e-9,
-           flops / ms * 1e-6);
+    printf("vision + projector %dx%d: %lld patches, %.1f ms, %.1f GFLOP, %.1f GFLOP/s\n", width, height, (long long)patches,
+           ms, flops * 1e-9, flops / ms * 1e-6);
     step_profile(s, a);
     return INK_OK;
 }
@@ -148,13 +150,15 @@ static ink_status add_sequence(session *s, int64_t context, int steps, uint64_t 
         do
             ids[i] = (int32_t)rng_below(&r, (uint64_t)c->text.vocab_size);
         while (ids[i] == c->image_token_id);
-    generation_request g = {.ids = ids, .n_ids = (size_t)context, .max_tokens = steps, .top_p = 1, .repetition_penalty = 1, .seed = seed};
+    generation_request g = {
+        .ids = ids, .n_ids = (size_t)context, .max_tokens = steps, .top_p = 1, .repetition_penalty = 1, .seed = seed};
     ink_status status = session_add(s, &g, q);
     free(ids);
     return status;
 }
 
-/* Weight bytes that one decode step reads: everything of the language model but the embedding table, unless it is also the head. */
+/* Weight bytes that one decode step reads: everything of the language model but the embedding table, unless it is also the
+ * head. */
 static double step_weight_bytes(const vl_model *m)
 {
     double bytes = (double)m->memory.weights[2];
@@ -168,7 +172,8 @@ static ink_status bench_decode(session *s, const bench_arguments *a, int64_t con
     double times[STEPS], prefill = 0;
     const vl_model *m = session_model(s);
     if (context + STEPS + 2 > m->config.text.max_position_embeddings) {
-        printf("decode at context %lld: skipped, the model's context is %d\n", (long long)context, m->config.text.max_position_embeddings);
+        printf("decode at context %lld: skipped, the model's context is %d\n", (long long)context,
+               m->config.text.max_position_embeddings);
         return INK_OK;
     }
     session_profile_reset(s);
@@ -193,9 +198,11 @@ static ink_status bench_decode(session *s, const bench_arguments *a, int64_t con
     double kv = 2.0 * m->config.text.num_hidden_layers * m->config.text.num_key_value_heads * m->config.text.head_dim *
                 (double)ink_dtype_size(m->dtypes[2]) * (double)context * a->sequences;
     double bytes = step_weight_bytes(m) + kv;
-    printf("context %lld, %d sequence%s: prefill %.1f ms (%.0f tokens/s), decode %.2f ms a step, %.1f tokens/s, %.1f GB/s = %.0f %% of %.1f GB/s read\n",
-           (long long)context, a->sequences, a->sequences == 1 ? "" : "s", prefill / a->sequences, (double)context * a->sequences / prefill * 1e3,
-           t * 1e3, a->sequences / t, bytes / t * 1e-9, 100 * bytes / t / bandwidth, bandwidth * 1e-9);
+    printf("context %lld, %d sequence%s: prefill %.1f ms (%.0f tokens/s), decode %.2f ms a step, %.1f tokens/s, %.1f GB/s "
+           "= %.0f %% of %.1f GB/s read\n",
+           (long long)context, a->sequences, a->sequences == 1 ? "" : "s", prefill / a->sequences,
+           (double)context * a->sequences / prefill * 1e3, t * 1e3, a->sequences / t, bytes / t * 1e-9,
+           100 * bytes / t / bandwidth, bandwidth * 1e-9);
     step_profile(s, a);
     return INK_OK;
 }
@@ -203,9 +210,16 @@ static ink_status bench_decode(session *s, const bench_arguments *a, int64_t con
 static ink_status load_model(const bench_arguments *a, vl_model **m)
 {
     const ink_model_options *mo = &a->model.options;
-    const vl_model_options o = {.directory = a->model.directory, .dtype = mo->dtype, .fp32_modules = mo->fp32_modules, .threads = mo->threads,
-                                .disable = mo->disable_kernels, .delete_passes = mo->delete_passes, .min_pixels = mo->min_pixels,
-                                .max_pixels = mo->max_pixels, .max_sequences = a->sequences, .assistant_prefix = mo->assistant_prefix};
+    const vl_model_options o = {.directory = a->model.directory,
+                                .dtype = mo->dtype,
+                                .fp32_modules = mo->fp32_modules,
+                                .threads = mo->threads,
+                                .disable = mo->disable_kernels,
+                                .delete_passes = mo->delete_passes,
+                                .min_pixels = mo->min_pixels,
+                                .max_pixels = mo->max_pixels,
+                                .max_sequences = a->sequences,
+                                .assistant_prefix = mo->assistant_prefix};
     return vl_model_load(&o, m);
 }
 
@@ -236,9 +250,9 @@ static ink_status bench_all(const bench_arguments *a)
     session_options so = {.max_tokens_per_sequence = (int32_t)longest + 64, .profile = true};
     ink_status status = session_create(m, &so, &s);
     printf("%s on %s\nload and plan %.1f ms\n", m->label, m->dev.name, (loaded - start) * 1e3);
-    printf("weights: visual %.1f MB %s, mlp_AR %.1f MB %s, language_model %.1f MB %s\n", (double)m->memory.weights[0] * 1e-6,
-           ink_dtype_name(m->dtypes[0]), (double)m->memory.weights[1] * 1e-6, ink_dtype_name(m->dtypes[1]), (double)m->memory.weights[2] * 1e-6,
-           ink_dtype_name(m->dtypes[2]));
+    printf("weights: visual %.1f MB %s, mlp_AR %.1f MB %s, language_model %.1f MB %s\n",
+           (double)m->memory.weights[0] * 1e-6, ink_dtype_name(m->dtypes[0]), (double)m->memory.weights[1] * 1e-6,
+           ink_dtype_name(m->dtypes[1]), (double)m->memory.weights[2] * 1e-6, ink_dtype_name(m->dtypes[2]));
     for (int i = 0; i < a->n_images && status == INK_OK; i++)
         status = bench_vision(s, a, a->widths[i], a->heights[i]);
     double resident = peak_resident_mb(), file = (double)safetensors_bytes(m->st) / 1048576;
@@ -246,8 +260,9 @@ static ink_status bench_all(const bench_arguments *a)
     for (int i = 0; i < a->n_contexts && status == INK_OK; i++)
         status = bench_decode(s, a, a->contexts[i], bandwidth);
     if (status == INK_OK)
-        printf("peak resident after vision %.0f MB, at the end %.0f MB (with the 403 MB bandwidth buffer); tensors in the file %.0f MB\n", resident,
-               peak_resident_mb(), file);
+        printf("peak resident after vision %.0f MB, at the end %.0f MB (with the 403 MB bandwidth buffer); tensors in the "
+               "file %.0f MB\n",
+               resident, peak_resident_mb(), file);
     session_free(s);
     vl_model_free(m);
     return status;
@@ -264,7 +279,8 @@ static bool parse_images(const char *text, bench_arguments *a)
             usage_error("bench", "--images: more than %d sizes", MAX_LIST);
             return false;
         }
-        if (sscanf(p, "%dx%d%n", w, h, &used) != 2 || *w < 1 || *h < 1 || *w > 20000 || *h > 20000 || (p[used] && p[used] != ',')) {
+        if (sscanf(p, "%dx%d%n", w, h, &used) != 2 || *w < 1 || *h < 1 || *w > 20000 || *h > 20000 ||
+            (p[used] && p[used] != ',')) {
             usage_error("bench", "--images: '%s', expected WxH,...", text);
             return false;
         }
@@ -313,13 +329,26 @@ static ink_status make_synthetic(bench_arguments *a, char *path, size_t size)
 
 int command_bench(int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'},         {"synthetic", no_argument, NULL, 's'},
-                                            {"work", required_argument, NULL, 'w'},    {"images", required_argument, NULL, 'i'},
-                                            {"contexts", required_argument, NULL, 'c'}, {"sequences", required_argument, NULL, 'q'},
-                                            {"repeat", required_argument, NULL, 'r'},  {"teacher", required_argument, NULL, 't'},
-                                            {"out", required_argument, NULL, 'O'},     {"profile", no_argument, NULL, 'p'}, MODEL_LONG_OPTIONS, {0}};
-    bench_arguments a = {.model = {NULL, INK_MODEL_OPTIONS_DEFAULT}, .widths = {384, 1024}, .heights = {384, 768}, .n_images = 2,
-                         .contexts = {256, 2048, 8192}, .n_contexts = 3, .sequences = 1, .repeat = 3};
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'},
+                                            {"synthetic", no_argument, NULL, 's'},
+                                            {"work", required_argument, NULL, 'w'},
+                                            {"images", required_argument, NULL, 'i'},
+                                            {"contexts", required_argument, NULL, 'c'},
+                                            {"sequences", required_argument, NULL, 'q'},
+                                            {"repeat", required_argument, NULL, 'r'},
+                                            {"teacher", required_argument, NULL, 't'},
+                                            {"out", required_argument, NULL, 'O'},
+                                            {"profile", no_argument, NULL, 'p'},
+                                            MODEL_LONG_OPTIONS,
+                                            {0}};
+    bench_arguments a = {.model = {NULL, INK_MODEL_OPTIONS_DEFAULT},
+                         .widths = {384, 1024},
+                         .heights = {384, 768},
+                         .n_images = 2,
+                         .contexts = {256, 2048, 8192},
+                         .n_contexts = 3,
+                         .sequences = 1,
+                         .repeat = 3};
     char path[4096];
     int64_t n = 0;
     int code;

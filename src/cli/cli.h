@@ -29,7 +29,8 @@ int next_option(int argc, char **argv, const char *short_options, const struct o
 /* Exit code of a command whose options ended with `code`, one of the last two. */
 int option_exit(int code);
 
-/* Numbers from arguments: the whole text must be one, within the range; otherwise a usage error is printed and false returned. */
+/* Numbers from arguments: the whole text must be one, within the range; otherwise a usage error is printed and false
+ * returned. */
 bool parse_int(const char *command, const char *option, const char *text, int64_t lo, int64_t hi, int64_t *out);
 bool parse_float(const char *command, const char *option, const char *text, double lo, double hi, float *out);
 
@@ -39,8 +40,8 @@ typedef struct output {
     FILE *file;
     char *path, *temporary; /* temporary NULL: written directly */
 } output;
-bool output_open(output *o, const char *path);  /* false: the error is set (ink_last_error) */
-bool output_close(output *o, bool keep);        /* flushes; with keep false a file is discarded. false: the error is set */
+bool output_open(output *o, const char *path); /* false: the error is set (ink_last_error) */
+bool output_close(output *o, bool keep);       /* flushes; with keep false a file is discarded. false: the error is set */
 
 /* Writes `text` (a report, freed; NULL: the error is set) to stdout; the exit code. */
 int print_report(char *text);
@@ -51,19 +52,22 @@ typedef struct model_arguments {
     const char *directory;
     ink_model_options options;
 } model_arguments;
-#define MODEL_LONG_OPTIONS                                                                                                         \
-    {"model", required_argument, NULL, 1000}, {"dtype", required_argument, NULL, 1001}, {"threads", required_argument, NULL, 1002}, \
-        {"fp32-modules", required_argument, NULL, 1003}, {"min-pixels", required_argument, NULL, 1004},                            \
-        {"max-pixels", required_argument, NULL, 1005}, {"disable", required_argument, NULL, 1006},                                 \
-        {"delete-pass", required_argument, NULL, 1007}, {"assistant-prefix", required_argument, NULL, 1008}
-#define MODEL_HELP                                                                                                      \
-    "  --model DIR              checkpoint directory (default: the embedded mini model)\n"                             \
-    "  --dtype bf16|f16|f32     compute type of all modules (default bf16)\n"                                          \
-    "  --fp32-modules LIST      modules kept in f32: visual, mlp_AR, language_model\n"                                  \
-    "  --threads N              threads (default: all cores)\n"                                                        \
-    "  --min-pixels N, --max-pixels N   area an image is resized to (default: the checkpoint's)\n"                     \
-    "  --disable PATTERNS       hide kernels: op:backend:dtype:name, '*' and '?' match\n"                              \
-    "  --delete-pass LIST       leave out fusion passes, by name or 'all'\n"                                           \
+#define MODEL_LONG_OPTIONS                                                                            \
+    {"model", required_argument, NULL, 1000}, {"dtype", required_argument, NULL, 1001},               \
+        {"threads", required_argument, NULL, 1002}, {"fp32-modules", required_argument, NULL, 1003},  \
+        {"min-pixels", required_argument, NULL, 1004}, {"max-pixels", required_argument, NULL, 1005}, \
+        {"disable", required_argument, NULL, 1006}, {"delete-pass", required_argument, NULL, 1007},   \
+    {                                                                                                 \
+        "assistant-prefix", required_argument, NULL, 1008                                             \
+    }
+#define MODEL_HELP                                                                                 \
+    "  --model DIR              checkpoint directory (default: the embedded mini model)\n"         \
+    "  --dtype bf16|f16|f32     compute type of all modules (default bf16)\n"                      \
+    "  --fp32-modules LIST      modules kept in f32: visual, mlp_AR, language_model\n"             \
+    "  --threads N              threads (default: all cores)\n"                                    \
+    "  --min-pixels N, --max-pixels N   area an image is resized to (default: the checkpoint's)\n" \
+    "  --disable PATTERNS       hide kernels: op:backend:dtype:name, '*' and '?' match\n"          \
+    "  --delete-pass LIST       leave out fusion passes, by name or 'all'\n"                       \
     "  --assistant-prefix TEXT  generation prefix for a chat template that is not recognised\n"
 /* Takes option `code`, one of them; false after a usage error. */
 bool model_argument(const char *command, int code, const char *value, model_arguments *m);

@@ -59,7 +59,8 @@ bool parse_int(const char *command, const char *option, const char *text, int64_
     errno = 0;
     long long v = strtoll(text, &end, 10);
     if (errno || end == text || *end || v < lo || v > hi) {
-        usage_error(command, "%s: '%s' is not a whole number from %lld to %lld", option, text, (long long)lo, (long long)hi);
+        usage_error(command, "%s: '%s' is not a whole number from %lld to %lld", option, text, (long long)lo,
+                    (long long)hi);
         return false;
     }
     *out = v;

@@ -1,13 +1,11 @@
 /* inspect.c - inkstone check, kernels, devices: what would run, what exists, and where. */
 #include "cli/cli.h"
 
-
 static const char check_help[] =
     "usage: inkstone check [OPTION...] [MODEL]\n\n"
     "Loads a checkpoint directory (default: the embedded model), plans vision tower, projector, prefill and decode, and\n"
     "prints kernels, FLOPs, bytes and memory, or the list of everything that has no kernel (exit code 1).\n\n"
-    "  --json                   the report as JSON\n" MODEL_HELP
-    "  -h, --help               this text\n"
+    "  --json                   the report as JSON\n" MODEL_HELP "  -h, --help               this text\n"
     "\nexamples:\n"
     "  inkstone check\n"
     "  inkstone check --fp32-modules visual,mlp_AR PaddleOCR-VL-1.5\n"
@@ -15,7 +13,8 @@ static const char check_help[] =
 
 int command_check(int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'}, MODEL_LONG_OPTIONS, {0}};
+    static const struct option options[] = {
+        {"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'}, MODEL_LONG_OPTIONS, {0}};
     model_arguments m = {NULL, INK_MODEL_OPTIONS_DEFAULT};
     bool json = false;
     int code;
@@ -52,9 +51,13 @@ static const char kernels_help[] =
 
 int command_kernels(int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'},       {"op", required_argument, NULL, 'o'},
-                                            {"backend", required_argument, NULL, 'b'}, {"dtype", required_argument, NULL, 'd'},
-                                            {"markdown", no_argument, NULL, 'm'},   {"json", no_argument, NULL, 'j'}, {0}};
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'},
+                                            {"op", required_argument, NULL, 'o'},
+                                            {"backend", required_argument, NULL, 'b'},
+                                            {"dtype", required_argument, NULL, 'd'},
+                                            {"markdown", no_argument, NULL, 'm'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {0}};
     const char *op = NULL, *backend = NULL, *dtype = NULL;
     ink_report form = INK_REPORT_TEXT;
     int code;
@@ -73,12 +76,11 @@ int command_kernels(int argc, char **argv)
     return print_report(ink_kernels_report(op, backend, dtype, form));
 }
 
-static const char devices_help[] =
-    "usage: inkstone devices [--json]\n\n"
-    "Lists what there is to compute on, and why something is not usable.\n\n"
-    "  --json                   the list as JSON\n"
-    "  -h, --help               this text\n"
-    "\nexamples:\n  inkstone devices\n  INK_CPU=avx2 inkstone devices --json\n";
+static const char devices_help[] = "usage: inkstone devices [--json]\n\n"
+                                   "Lists what there is to compute on, and why something is not usable.\n\n"
+                                   "  --json                   the list as JSON\n"
+                                   "  -h, --help               this text\n"
+                                   "\nexamples:\n  inkstone devices\n  INK_CPU=avx2 inkstone devices --json\n";
 
 int command_devices(int argc, char **argv)
 {

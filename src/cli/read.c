@@ -208,15 +208,37 @@ static int run(const read_arguments *a)
 
 /* ---- arguments ---- */
 
-enum { OPT_TASK = 256, OPT_PROMPT, OPT_FORMAT, OPT_JSON, OPT_MAX_TOKENS, OPT_TEMPERATURE, OPT_TOP_P, OPT_SEED, OPT_PENALTY, OPT_NO_GUARD, OPT_BATCH, OPT_PROFILE };
+enum {
+    OPT_TASK = 256,
+    OPT_PROMPT,
+    OPT_FORMAT,
+    OPT_JSON,
+    OPT_MAX_TOKENS,
+    OPT_TEMPERATURE,
+    OPT_TOP_P,
+    OPT_SEED,
+    OPT_PENALTY,
+    OPT_NO_GUARD,
+    OPT_BATCH,
+    OPT_PROFILE
+};
 
-static const struct option long_options[] = {
-    {"help", no_argument, NULL, 'h'}, {"output", required_argument, NULL, 'o'}, {"task", required_argument, NULL, OPT_TASK},
-    {"prompt", required_argument, NULL, OPT_PROMPT}, {"format", required_argument, NULL, OPT_FORMAT}, {"json", no_argument, NULL, OPT_JSON},
-    {"max-tokens", required_argument, NULL, OPT_MAX_TOKENS}, {"temperature", required_argument, NULL, OPT_TEMPERATURE},
-    {"top-p", required_argument, NULL, OPT_TOP_P}, {"seed", required_argument, NULL, OPT_SEED},
-    {"repetition-penalty", required_argument, NULL, OPT_PENALTY}, {"no-loop-guard", no_argument, NULL, OPT_NO_GUARD},
-    {"batch", required_argument, NULL, OPT_BATCH}, {"profile", optional_argument, NULL, OPT_PROFILE}, MODEL_LONG_OPTIONS, {0}};
+static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                             {"output", required_argument, NULL, 'o'},
+                                             {"task", required_argument, NULL, OPT_TASK},
+                                             {"prompt", required_argument, NULL, OPT_PROMPT},
+                                             {"format", required_argument, NULL, OPT_FORMAT},
+                                             {"json", no_argument, NULL, OPT_JSON},
+                                             {"max-tokens", required_argument, NULL, OPT_MAX_TOKENS},
+                                             {"temperature", required_argument, NULL, OPT_TEMPERATURE},
+                                             {"top-p", required_argument, NULL, OPT_TOP_P},
+                                             {"seed", required_argument, NULL, OPT_SEED},
+                                             {"repetition-penalty", required_argument, NULL, OPT_PENALTY},
+                                             {"no-loop-guard", no_argument, NULL, OPT_NO_GUARD},
+                                             {"batch", required_argument, NULL, OPT_BATCH},
+                                             {"profile", optional_argument, NULL, OPT_PROFILE},
+                                             MODEL_LONG_OPTIONS,
+                                             {0}};
 
 static bool parse_format(const char *text, ink_format *out)
 {

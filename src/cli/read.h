@@ -32,13 +32,13 @@ typedef struct input {
 typedef struct reader {
     const read_arguments *args;
     output out;
-    input *inputs;       /* of all files */
-    size_t n, turn;      /* inputs[turn] is the next to be printed */
-    size_t batch_first;  /* first input of the running call */
-    size_t texts;        /* printed so far, failures not counted */
-    bool terminal;       /* the output is one: control characters are not let through */
-    bool stream;         /* print text as it comes */
-    bool partial;        /* inputs[turn] has text on the terminal already */
+    input *inputs;      /* of all files */
+    size_t n, turn;     /* inputs[turn] is the next to be printed */
+    size_t batch_first; /* first input of the running call */
+    size_t texts;       /* printed so far, failures not counted */
+    bool terminal;      /* the output is one: control characters are not let through */
+    bool stream;        /* print text as it comes */
+    bool partial;       /* inputs[turn] has text on the terminal already */
     bool write_failed;
 } reader;
 

@@ -99,15 +99,18 @@ static json_t *result_json(const reader *r, const input *in)
         ok = add_formatted(r, x, o);
     ok &= json_object_set_new(o, "finish_reason", failed ? json_null() : json_string(ink_finish_name(x->finish))) == 0;
     ok &= json_object_set_new(o, "loop_guard", json_boolean(x->looped)) == 0;
-    ok &= json_object_set_new(o, "tokens", json_pack("{s:I,s:I,s:I}", "prompt", (json_int_t)x->prompt_tokens, "image",
-                                                     (json_int_t)x->image_tokens, "generated", (json_int_t)x->generated_tokens)) == 0;
-    ok &= json_object_set_new(o, "timing_ms", json_pack("{s:f,s:f,s:f,s:f}", "decode", in->load_ms + x->decode_ms, "vision", x->vision_ms,
-                                                        "prefill", x->prefill_ms, "generate", x->generate_ms)) == 0;
+    ok &= json_object_set_new(o, "tokens",
+                              json_pack("{s:I,s:I,s:I}", "prompt", (json_int_t)x->prompt_tokens, "image",
+                                        (json_int_t)x->image_tokens, "generated", (json_int_t)x->generated_tokens)) == 0;
+    ok &= json_object_set_new(o, "timing_ms",
+                              json_pack("{s:f,s:f,s:f,s:f}", "decode", in->load_ms + x->decode_ms, "vision", x->vision_ms,
+                                        "prefill", x->prefill_ms, "generate", x->generate_ms)) == 0;
     if (!failed && r->args->read.task == INK_TASK_SPOTTING)
         ok &= json_object_set_new(o, "polygons", polygons_json(x)) == 0;
     if (failed)
-        ok &= json_object_set_new(o, "error", json_pack("{s:s,s:s}", "code", ink_status_name(x->status), "message",
-                                                        x->error ? x->error : "out of memory")) == 0;
+        ok &= json_object_set_new(o, "error",
+                                  json_pack("{s:s,s:s}", "code", ink_status_name(x->status), "message",
+                                            x->error ? x->error : "out of memory")) == 0;
     if (ok)
         return o;
     json_decref(o);

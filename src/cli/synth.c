@@ -30,7 +30,8 @@ static void progress(void *user, uint64_t done, uint64_t total)
 static bool parse_layers(const char *text, synth_options *o)
 {
     int used = 0;
-    if (sscanf(text, "%d,%d%n", &o->vision_layers, &o->text_layers, &used) == 2 && !text[used] && o->vision_layers > 0 && o->text_layers > 0)
+    if (sscanf(text, "%d,%d%n", &o->vision_layers, &o->text_layers, &used) == 2 && !text[used] && o->vision_layers > 0 &&
+        o->text_layers > 0)
         return true;
     usage_error("synth", "--layers: '%s', expected two positive numbers, e.g. 2,2", text);
     return false;
@@ -38,9 +39,13 @@ static bool parse_layers(const char *text, synth_options *o)
 
 int command_synth(int argc, char **argv)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'},       {"preset", required_argument, NULL, 'p'},
-                                            {"seed", required_argument, NULL, 's'},  {"layers", required_argument, NULL, 'l'},
-                                            {"threads", required_argument, NULL, 't'}, {"force", no_argument, NULL, 'f'}, {0}};
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'},
+                                            {"preset", required_argument, NULL, 'p'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"layers", required_argument, NULL, 'l'},
+                                            {"threads", required_argument, NULL, 't'},
+                                            {"force", no_argument, NULL, 'f'},
+                                            {0}};
     synth_options o = {0};
     int64_t n = 0;
     int code;

@@ -128,11 +128,21 @@ static ink_status run_once(conf_case *k, const kernel *row, int threads, outputs
     return INK_OK;
 }
 
-/* Sum of relative signed errors and number of bias-tested elements. */
+/* Relative signed errors of bias-tested elements, by case and with each case's weight limited. */
 typedef struct bias_sum {
-    double sum;
-    int64_t count;
+    double sum, weight;
+    int cases;
 } bias_sum;
+
+static void add_case_bias(bias_sum *b, double sum, int64_t count)
+{
+    double weight = count < CONF_BIAS_CASE_WEIGHT ? (double)count : CONF_BIAS_CASE_WEIGHT;
+    if (!count)
+        return;
+    b->sum += sum / (double)count * weight;
+    b->weight += weight;
+    b->cases++;
+}
 
 /* y was rounded once from about e, and little else is in the bound b. Results near the smallest normal number round in
  * absolute steps; they are left out. */
@@ -145,13 +155,15 @@ static bool rounding_dominates(ink_dtype t, double e, double b)
 static void compare(const conf_case *k, conf_row *row, bias_sum *bias, char *why, size_t why_size)
 {
     const op_schema *s = op_schema_of(k->call.op);
+    double bias_of_case = 0;
+    int64_t tested = 0;
     for (int o = 0; o < s->n_out; o++)
         for (int64_t i = 0, n = ink_tensor_numel(&k->out[o]); i < n; i++) {
             double y = load_f64(k->out[o].data, k->out[o].dtype, i), e = k->expect[o][i], b = k->bound[o][i];
             bool same = (isnan(e) && isnan(y)) || y == e;
             if (!k->no_bias_test && isfinite(y) && rounding_dominates(k->out[o].dtype, e, b)) {
-                bias->sum += (y - e) / e;
-                bias->count++;
+                bias_of_case += (y - e) / e;
+                tested++;
             }
             if (same || isinf(b))
                 continue;
@@ -165,6 +177,7 @@ static void compare(const conf_case *k, conf_row *row, bias_sum *bias, char *why
             if (ratio > 1 && !*why)
                 snprintf(why, why_size, "output %d[%lld] is %.9g, expected %.9g within %.3g", o, (long long)i, y, e, b);
         }
+    add_case_bias(bias, bias_of_case, tested);
 }
 
 static void describe_case(const conf_case *k, uint64_t seed, strbuf *out)
@@ -264,13 +277,12 @@ static double now(void)
 static void judge_bias(conf_row *row, const bias_sum *bias)
 {
     const double limit = row->kernel->dtype == INK_F16 ? CONF_BIAS_F16 : CONF_BIAS_BF16;
-    row->bias = bias->count ? bias->sum / (double)bias->count : 0;
-    row->bias_count = bias->count;
-    if (row->failed || bias->count < CONF_BIAS_ELEMENTS || fabs(row->bias) <= limit)
+    row->bias = bias->weight > 0 ? bias->sum / bias->weight : 0;
+    if (row->failed || bias->weight < CONF_BIAS_ELEMENTS || bias->cases < CONF_BIAS_CASES || fabs(row->bias) <= limit)
         return;
     row->failed = true;
-    snprintf(row->failure, sizeof row->failure, "bias: results are off by %.2e of their size on average over %lld elements, at most %.0e is centred rounding",
-             row->bias, (long long)bias->count, limit);
+    snprintf(row->failure, sizeof row->failure, "bias: results are off by %.2e of their size on average in %d cases, at most %.0e is centred rounding",
+             row->bias, bias->cases, limit);
 }
 
 static ink_status run_row(const device *d, const conf_options *o, conf_row *row)
@@ -295,6 +307,7 @@ static ink_status run_row(const device *d, const conf_options *o, conf_row *row)
         TRY(run_case(op, row, rng_at(stream, i), o, &bias, &reached));
     }
     judge_bias(row, &bias);
+    row->seconds = now() - start;
     if (!row->cases) {
         row->failed = true;
         snprintf(row->failure, sizeof row->failure, "no drawn case is accepted by this row");
@@ -370,10 +383,10 @@ ink_status conf_run_case(const device *d, const char *descriptor, conf_report *r
 
 void conf_report_table(const device *d, const conf_options *o, const conf_report *r, strbuf *out)
 {
-    strbuf_printf(out, "%-40s %6s %9s %10s  %s\n", "kernel", "cases", "err/bound", "bias", "result");
+    strbuf_printf(out, "%-40s %6s %9s %9s %6s  %s\n", "kernel", "cases", "err/bound", "bias", "s", "result");
     for (size_t i = 0; i < r->count; i++) {
         const conf_row *w = &r->rows[i];
-        strbuf_printf(out, "%-40s %6d %9.3f %10.1e  %s\n", w->kernel->name, w->cases, w->worst, w->bias,
+        strbuf_printf(out, "%-40s %6d %9.3f %9.1e %6.2f  %s\n", w->kernel->name, w->cases, w->worst, w->bias, w->seconds,
                       w->failed ? "FAILED" : w->skipped ? "skipped (processor)" : "ok");
     }
     for (size_t i = 0; i < r->count; i++)

@@ -108,7 +108,7 @@ static void expect_row(conf_case *k, int64_t r, int64_t n)
     for (int64_t i = 0; i < n; i++) {
         double x = conf_in(k, 0, r * n + i), g = k->call.in[1] ? conf_in(k, 1, i) : 1, b = k->call.in[2] ? conf_in(k, 2, i) : 0;
         double h = (x - s.mean) * inverse, y = h * g + b;
-        double h_error = fabs(h) * relative + inverse * (mean_error + 2 * u * (fabs(x - s.mean) + pivot)) + 0x1p-148;
+        double h_error = fabs(h) * relative + inverse * (mean_error + 2 * u * (fabs(x - s.mean) + pivot) + 0x1p-148) + 0x1p-148;
         k->expect[0][r * n + i] = y;
         k->bound[0][r * n + i] = fabs(g) * h_error + 3 * u * (fabs(h * g) + fabs(b)) + conf_store_error(k->out[0].dtype, y);
     }

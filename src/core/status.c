@@ -65,8 +65,9 @@ ink_status failure_text(ink_status s, const char *text)
 
 const char *ink_status_name(ink_status s)
 {
-    static const char *const names[] = {"ok", "invalid_argument", "not_found", "unimplemented", "unavailable",
-                                        "out_of_range", "resource_exhausted", "failed_precondition", "missing_kernel",
-                                        "bad_data", "io", "cancelled"};
+    static const char *const names[] = {
+        "ok",           "invalid_argument",   "not_found",           "unimplemented",  "unavailable",
+        "out_of_range", "resource_exhausted", "failed_precondition", "missing_kernel", "bad_data",
+        "io",           "cancelled"};
     return (unsigned)s < sizeof names / sizeof *names ? names[s] : "unknown";
 }

@@ -20,8 +20,8 @@ enum {
     TILE = 16,        /* rows of a tile; queries in a vector */
     STEP = 32,        /* BF16 in a row of a tile */
     TILE_BYTES = 1024,
-    ROWS = 384,
-    KEYS = 256,
+    ROWS = 1024,
+    KEYS = 64,        /* K, V, scores and probabilities of a block stay in the first-level cache */
     PAIR = 2 * TILE,  /* queries that go through the softmax together */
 };
 
@@ -35,6 +35,7 @@ typedef struct scratch {
     float base[ROWS], sum[ROWS]; /* base: maximum of c s so far, the lowest float at first */
     int32_t visible[ROWS];       /* keys */
     int64_t steps, column_tiles;
+    int64_t keys;                /* of the sequence, as far as the task sees them */
     bool special;                /* the block of V in work holds values that are not finite */
 } scratch;
 
@@ -173,6 +174,18 @@ static void pack_values(const attention_view *a, int64_t s, int64_t h, int64_t f
     }
 }
 
+/* Asks for keys and values from .. to - 1, as far as there are any. */
+static void prefetch_rows(const attention_view *a, int64_t s, int64_t h, int64_t from, int64_t to, int64_t keys)
+{
+    for (int64_t j = from; j < to && j < keys; j++) {
+        const int64_t at = key_at(a, s, h, j) * 2;
+        for (int64_t d = 0; d < 2 * a->dim; d += 64) {
+            _mm_prefetch(a->k + at + d, _MM_HINT_T1);
+            _mm_prefetch(a->v + at + d, _MM_HINT_T1);
+        }
+    }
+}
+
 /* ---- scores ---- */
 
 typedef struct tile_config {
@@ -191,26 +204,30 @@ static void configure(void)
     _tile_loadconfig(&c);
 }
 
-/* 32 keys from key tile kt on against the 32 queries of pair `pair`. */
-VEC_INLINE void score_tiles(const scratch *w, int64_t pair, int64_t kt)
+/* Step i of the scores of 32 keys (group g of the block) against the 32 queries of a pair, in tiles 0 .. 3. */
+VEC_INLINE void score_step(const scratch *w, int64_t pair, int64_t g, int64_t i)
 {
-    const char *k0 = w->k + kt * w->steps * TILE_BYTES, *k1 = k0 + w->steps * TILE_BYTES;
-    const char *q0 = w->q + 2 * pair * w->steps * TILE_BYTES, *q1 = q0 + w->steps * TILE_BYTES;
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    for (int64_t i = 0; i < w->steps * TILE_BYTES; i += TILE_BYTES) {
-        _tile_loadd(4, k0 + i, 64);
-        _tile_loadd(6, q0 + i, 64);
-        _tile_loadd(5, k1 + i, 64);
-        _tile_loadd(7, q1 + i, 64);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
+    const char *k0 = w->k + (2 * g * w->steps + i) * TILE_BYTES, *k1 = k0 + w->steps * TILE_BYTES;
+    const char *q0 = w->q + (2 * pair * w->steps + i) * TILE_BYTES, *q1 = q0 + w->steps * TILE_BYTES;
+    if (i == 0) {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
     }
-    char *s = w->s + kt * 2 * TILE_BYTES;
+    _tile_loadd(4, k0, 64);
+    _tile_loadd(6, q0, 64);
+    _tile_loadd(5, k1, 64);
+    _tile_loadd(7, q1, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+}
+
+VEC_INLINE void score_store(const scratch *w, int64_t g)
+{
+    char *s = w->s + g * 4 * TILE_BYTES;
     _tile_stored(0, s, 64);
     _tile_stored(1, s + TILE_BYTES, 64);
     _tile_stored(2, s + 2 * TILE_BYTES, 64);
@@ -240,9 +257,6 @@ VEC_INLINE __m512i round_pair(vf first, vf second)
     return _mm512_ternarylogic_epi32(high, _mm512_set1_epi32((int)0xffff0000), low, 0xea); /* (high & mask) | low */
 }
 
-/* Scores of the n keys from `first` (n a multiple of 32) and 16 queries, rows of 64 bytes in tiles 2 KiB apart. */
-VEC_INLINE vf score_at(const char *s, int64_t j) { return v_load((const float *)(s + j / TILE * 2 * TILE_BYTES + j % TILE * 64)); }
-
 VEC_INLINE vf masked(vf s, __m512i visible, int64_t key, const bool mask)
 {
     if (!mask)
@@ -250,34 +264,81 @@ VEC_INLINE vf masked(vf s, __m512i visible, int64_t key, const bool mask)
     return _mm512_mask_mov_ps(v_set(-INFINITY), _mm512_cmpgt_epi32_mask(visible, _mm512_set1_epi32((int)key)), s);
 }
 
-VEC_INLINE void soften(scratch *w, int64_t pair, int half, int64_t first, int64_t n, float scale, const bool mask)
+/* The maximum of n scores (a multiple of 32) of 16 queries: half `half` of a pair. */
+VEC_INLINE vf top_of(const scratch *w, int half, __m512i visible, int64_t first, int64_t n, const bool mask)
 {
-    const int64_t r = pair * PAIR + half * TILE;
-    const char *s = w->s + half * TILE_BYTES;
-    char *p = w->p + half * TILE_BYTES;
-    const __m512i visible = _mm512_loadu_si512(w->visible + r);
-    const vf c = v_set(scale), before = v_load(w->base + r);
     vf m0 = v_set(-INFINITY), m1 = m0;
-    for (int64_t j = 0; j < n; j += 2) {
-        m0 = v_max(m0, masked(score_at(s, j), visible, first + j, mask));
-        m1 = v_max(m1, masked(score_at(s, j + 1), visible, first + j + 1, mask));
+    for (int64_t tile = 0; tile < n / TILE; tile++) {
+        const float *row = (const float *)(w->s + (tile * 2 + half) * TILE_BYTES);
+        UNROLL
+        for (int j = 0; j < TILE; j += 2) {
+            m0 = v_max(m0, masked(v_load(row + j * TILE), visible, first + tile * TILE + j, mask));
+            m1 = v_max(m1, masked(v_load(row + (j + 1) * TILE), visible, first + tile * TILE + j + 1, mask));
+        }
     }
-    /* a NaN among the scores makes the sum NaN whatever the base */
-    vf base = v_max(v_mul(v_max(m0, m1), c), before), fix = v_exp2_score(v_sub(before, base)), minus = v_sub(v_zero(), base);
-    vf sum = v_mul(v_load(w->sum + r), fix);
-    for (int64_t j = 0; j < n; j += 2) {
-        vf a = exp2_short(v_fma(masked(score_at(s, j), visible, first + j, mask), c, minus));
-        vf b = exp2_short(v_fma(masked(score_at(s, j + 1), visible, first + j + 1, mask), c, minus));
-        sum = v_add(v_add(sum, a), b);
-        _mm512_storeu_si512(p + j / STEP * 2 * TILE_BYTES + j % STEP / 2 * 64, round_pair(a, b));
-    }
+    return v_max(m0, m1);
+}
+
+/* Moves the base of 16 queries up to c times their new maximum, and sum and context with it. A NaN among the scores makes
+ * the sum NaN later, whatever the base. */
+VEC_INLINE vf move_base(scratch *w, int64_t r, vf top, vf c)
+{
+    const vf before = v_load(w->base + r), base = v_max(v_mul(top, c), before), fix = v_exp2_score(v_sub(before, base));
     v_store(w->base + r, base);
-    v_store(w->sum + r, sum);
+    v_store(w->sum + r, v_mul(v_load(w->sum + r), fix));
     if (_mm512_cmp_ps_mask(fix, v_set(1), _CMP_NEQ_UQ)) {
         float *o = (float *)(w->o + r / TILE * w->column_tiles * TILE_BYTES);
         for (int64_t d = 0; d < w->column_tiles * TILE; d++)
             v_store(o + d * TILE, v_mul(v_load(o + d * TILE), fix));
     }
+    return v_sub(v_zero(), base);
+}
+
+/* One tile of scores to probabilities, key tile `tile` of the block; returns the sum with them. */
+VEC_INLINE vf exponentials(const scratch *w, int64_t tile, int half, __m512i visible, int64_t first, vf c, vf minus, vf sum,
+                           const bool mask)
+{
+    const float *row = (const float *)(w->s + (tile * 2 + half) * TILE_BYTES);
+    char *out = w->p + (tile / 2 * 2 + half) * TILE_BYTES + tile % 2 * (TILE_BYTES / 2);
+    UNROLL
+    for (int j = 0; j < TILE; j += 2) {
+        const int64_t key = first + tile * TILE + j;
+        vf a = exp2_short(v_fma(masked(v_load(row + j * TILE), visible, key, mask), c, minus));
+        vf b = exp2_short(v_fma(masked(v_load(row + (j + 1) * TILE), visible, key + 1, mask), c, minus));
+        sum = v_add(sum, v_add(a, b));
+        _mm512_storeu_si512(out + j / 2 * 64, round_pair(a, b));
+    }
+    return sum;
+}
+
+/* Softmax of a pair over n keys. Meanwhile the tiles compute the scores of the next pair over next_n keys: a step of them in
+ * front of each quarter of a group of exponentials, and their result goes where the group's scores were. */
+VEC_INLINE void soften(scratch *w, int64_t pair, int64_t first, int64_t n, int64_t next_n, float scale, const bool mask)
+{
+    const int64_t r = pair * PAIR, groups = n > next_n ? n / STEP : next_n / STEP;
+    const vf c = v_set(scale);
+    vf minus[2], sum[2];
+    __m512i visible[2];
+    for (int half = 0; half < 2; half++) {
+        visible[half] = _mm512_loadu_si512(w->visible + r + half * TILE);
+        minus[half] = move_base(w, r + half * TILE, top_of(w, half, visible[half], first, n, mask), c);
+        sum[half] = v_load(w->sum + r + half * TILE);
+    }
+    for (int64_t g = 0; g < groups; g++) {
+        UNROLL
+        for (int quarter = 0; quarter < 4; quarter++) {
+            if (g * STEP < next_n)
+                for (int64_t i = quarter * w->steps / 4; i < (quarter + 1) * w->steps / 4; i++)
+                    score_step(w, pair + 1, g, i);
+            if (g * STEP < n)
+                sum[quarter & 1] = exponentials(w, 2 * g + quarter / 2, quarter & 1, visible[quarter & 1], first, c, minus[quarter & 1],
+                                                sum[quarter & 1], mask);
+        }
+        if (g * STEP < next_n)
+            score_store(w, g);
+    }
+    v_store(w->sum + r, sum[0]);
+    v_store(w->sum + r + TILE, sum[1]);
 }
 
 /* ---- context ---- */
@@ -332,33 +393,50 @@ static void add_special(const attention_view *a, const scratch *w, int64_t s, in
 
 /* ---- one task ---- */
 
-static void run_pair(const attention_view *a, scratch *w, int64_t s, int64_t h, int64_t pair, int64_t first, int64_t n, float scale)
+/* Keys of a block of n that a pair sees: the most and the least of its rows, and the most rounded up to whole groups. */
+typedef struct extent {
+    int64_t most, least, whole;
+} extent;
+
+static extent extent_of(const scratch *w, int64_t pair, int64_t pairs, int64_t first, int64_t n)
 {
-    const int32_t *visible = w->visible + pair * PAIR;
-    int64_t most = 0, least = n;
-    for (int r = 0; r < PAIR; r++) {
-        int64_t seen = visible[r] - first;
-        most = seen > most ? seen : most;
-        least = seen < least ? seen : least;
+    extent e = {0, n, 0};
+    for (int64_t r = pair * PAIR; pair < pairs && r < (pair + 1) * PAIR; r++) {
+        int64_t seen = w->visible[r] - first;
+        e.most = seen > e.most ? seen : e.most;
+        e.least = seen < e.least ? seen : e.least;
     }
-    most = most > n ? n : most;
-    if (most <= 0)
-        return;
-    const int64_t whole = (most + STEP - 1) / STEP * STEP;
-    for (int64_t j = 0; j < whole; j += STEP)
-        score_tiles(w, pair, j / TILE);
-    for (int half = 0; half < 2; half++)
-        if (least >= whole)
-            soften(w, pair, half, first, whole, scale, false);
+    e.most = e.most > n ? n : e.most;
+    e.whole = (e.most + STEP - 1) / STEP * STEP;
+    return e;
+}
+
+/* The block of n keys from `first`, packed, against all pairs of queries. */
+static void run_block(const attention_view *a, scratch *w, int64_t s, int64_t h, int64_t pairs, int64_t first, int64_t n)
+{
+    const float scale = a->scale * 1.44269504f;
+    extent now = {0}, next = extent_of(w, 0, pairs, first, n);
+    for (int64_t g = 0; g < next.whole / STEP; g++) {
+        for (int64_t i = 0; i < w->steps; i++)
+            score_step(w, 0, g, i);
+        score_store(w, g);
+    }
+    for (int64_t pair = 0; pair < pairs; pair++) {
+        now = next;
+        next = extent_of(w, pair + 1, pairs, first, n);
+        if (now.least >= now.whole)
+            soften(w, pair, first, now.whole, next.whole, scale, false);
         else
-            soften(w, pair, half, first, whole, scale, true);
-    int64_t t = 0;
-    for (; t + 2 <= w->column_tiles; t += 2)
-        context_tiles(w, pair, t, whole, true);
-    if (t < w->column_tiles)
-        context_tiles(w, pair, t, whole, false);
-    if (w->special)
-        add_special(a, w, s, h, pair, first, most);
+            soften(w, pair, first, now.whole, next.whole, scale, true);
+        int64_t t = 0;
+        for (; now.whole && t + 2 <= w->column_tiles; t += 2)
+            context_tiles(w, pair, t, now.whole, true);
+        if (now.whole && t < w->column_tiles)
+            context_tiles(w, pair, t, now.whole, false);
+        if (w->special && now.whole)
+            add_special(a, w, s, h, pair, first, now.most);
+        prefetch_rows(a, s, h, first + KEYS + pair * KEYS / pairs, first + KEYS + (pair + 1) * KEYS / pairs, w->keys);
+    }
 }
 
 /* Rows of a tile of queries, divided by their sums. Adding 0 makes -0 a 0: which of the two a tile leaves behind depends
@@ -390,12 +468,12 @@ static void task(const attention_view *a, int64_t s, int64_t h, int64_t first, i
     }
     memset(w->o, 0, (size_t)(2 * pairs * w->column_tiles * TILE_BYTES));
     pack_queries(a, s, h, first, rows, w);
-    for (int64_t key = 0, all = w->visible[rows - 1]; key < all; key += KEYS) {
-        const int64_t n = all - key < KEYS ? all - key : KEYS;
+    w->keys = w->visible[rows - 1];
+    for (int64_t key = 0; key < w->keys; key += KEYS) {
+        const int64_t n = w->keys - key < KEYS ? w->keys - key : KEYS;
         pack_keys(a, s, h, key, n, w);
         pack_values(a, s, h, key, n, w);
-        for (int64_t pair = 0; pair < pairs; pair++)
-            run_pair(a, w, s, h, pair, key, n, a->scale * 1.44269504f);
+        run_block(a, w, s, h, pairs, key, n);
     }
     for (int64_t r = 0; r < rows; r += TILE)
         store_rows(a, w, s, h, first, r, rows);
@@ -411,14 +489,23 @@ size_t attention_workspace_amx(const op_call *c)
     return index_bytes(cu->dims[0]) + (size_t)c->threads * scratch_bytes(c->in[0]->dims[2]);
 }
 
+/* Rows of a task: many, since each packs its keys anew, but three tasks or more for a thread. */
+static int64_t task_rows(const attention_view *a, int threads)
+{
+    int64_t rows = a->rows * a->heads / (3 * (int64_t)threads);
+    rows = (rows + PAIR - 1) / PAIR * PAIR;
+    return rows < 4 * PAIR ? 4 * PAIR : rows > ROWS ? ROWS : rows;
+}
+
 ink_status attention_amx(const op_call *c)
 {
     attention_view a;
     TRY(attention_open(c, &a));
+    const int64_t most = task_rows(&a, c->threads);
     int64_t *before = c->workspace; /* tasks of the sequences before */
     before[0] = 0;
     for (int64_t s = 0; s < a.sequences; s++)
-        before[s + 1] = before[s] + attention_row_blocks(&a, s, ROWS) * a.kv_heads;
+        before[s + 1] = before[s] + attention_row_blocks(&a, s, most) * a.kv_heads;
     const int64_t tasks = before[a.sequences];
     char *memory = (char *)c->workspace + index_bytes(a.sequences + 1);
 #pragma omp parallel num_threads(c->threads) if (tasks > 1)
@@ -428,8 +515,8 @@ ink_status attention_amx(const op_call *c)
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < tasks; i++) { /* from the end: the last rows of a causal sequence have the most keys */
             const int64_t at = tasks - 1 - i, s = attention_find(before, a.sequences, at);
-            const int64_t blocks = attention_row_blocks(&a, s, ROWS), b = (at - before[s]) % blocks;
-            int64_t rows, first = attention_row_block(&a, s, b, ROWS, PAIR, &rows);
+            const int64_t blocks = attention_row_blocks(&a, s, most), b = (at - before[s]) % blocks;
+            int64_t rows, first = attention_row_block(&a, s, b, most, PAIR, &rows);
             task(&a, s, (at - before[s]) / blocks, first, rows, w);
         }
         _tile_release();

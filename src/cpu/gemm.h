@@ -39,16 +39,14 @@ typedef struct gemm_tile {
     /* rows (at most mr) of k elements, ld elements apart */
     void (*pack_strip)(uint32_t *strip, const void *a, int64_t ld, int64_t rows, int64_t k);
     void (*pack_panel)(uint32_t *panel, const void *w, int64_t ld, int64_t rows, int64_t k);
-    /* c[rows][nr] = (first ? 0 : c) + strip . panel; writes whole tiles. `ahead`: soon needed, may be prefetched, chunk by
-     * chunk, GEMM_AHEAD bytes each */
+    /* c[rows][nr] = (first ? 0 : c) + strip . panel; writes whole tiles. `ahead`: needed soon; the tile may
+     * prefetch ahead[0 .. chunks * step) while it multiplies */
     void (*multiply)(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first,
-                     const char *ahead);
+                     const char *ahead, int64_t step);
     /* y[row .. row+rows)[n0 .. n0+count) from the finished sums; `up` NULL unless gated */
     void (*finish)(const gemm_job *j, const float *c, const float *up, int64_t ldc, int64_t row, int64_t rows, int64_t n0, int64_t count);
     void (*enter)(void), (*leave)(void); /* per thread, around its tasks; NULL: nothing to do */
 } gemm_tile;
-
-enum { GEMM_AHEAD = 512 };
 
 /* Does not shrink when m, n, k or threads grow. matrices: 2 for linear_gated. */
 size_t gemm_scratch_bytes(const gemm_tile *t, int64_t m, int64_t n, int64_t k, int matrices, int threads);

@@ -6,7 +6,8 @@
 
 enum { MR = 14, NR = 32 };
 
-VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, int64_t chunks, float *c, int64_t ldc, bool first)
+VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, int64_t chunks, float *c, int64_t ldc, bool first,
+                         const char *ahead, int64_t step)
 {
     vf sum[MR][2];
 #pragma GCC unroll 16
@@ -16,7 +17,9 @@ VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, i
         _mm_prefetch((const char *)(c + (i + MR) * ldc), _MM_HINT_T0); /* the next strip's sums */
     }
     for (; chunks > 0; chunks--, a += MR * 16)
-        for (int k = 0; k < 16; k += 4) {
+        for (int k = 0; k < 16; k += 4, ahead += step / 4) {
+            _mm_prefetch(ahead, _MM_HINT_T1);
+            _mm_prefetch(ahead + 64, _MM_HINT_T1);
 #pragma GCC unroll 4
             for (int u = 0; u < 4; u++, b += NR) {
                 const __m512bh b0 = (__m512bh)_mm512_loadu_si512(b), b1 = (__m512bh)_mm512_loadu_si512(b + 16);
@@ -35,12 +38,11 @@ VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, i
     }
 }
 
-#define DOT_CASE(r) case r: dot_rows(r, strip, panel, chunks, c, ldc, first); break;
+#define DOT_CASE(r) case r: dot_rows(r, strip, panel, chunks, c, ldc, first, ahead, step); break;
 
 static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first,
-                         const char *ahead)
+                         const char *ahead, int64_t step)
 {
-    (void)ahead;
     switch (rows) {
         DOT_CASE(1) DOT_CASE(2) DOT_CASE(3) DOT_CASE(4) DOT_CASE(5) DOT_CASE(6) DOT_CASE(7)
         DOT_CASE(8) DOT_CASE(9) DOT_CASE(10) DOT_CASE(11) DOT_CASE(12) DOT_CASE(13) DOT_CASE(14)

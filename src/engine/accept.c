@@ -8,7 +8,8 @@ enum { GUARD_INTERVAL = 32 }; /* tokens between two looks of the loop guard */
 static bool deliver(sequence *q, size_t from)
 {
     const generation_request *r = &q->request;
-    return !r->on_text || q->text.length == from || r->on_text(r->user, strbuf_text(&q->text) + from, q->text.length - from);
+    return !r->on_text || q->text.length == from ||
+           r->on_text(r->user, strbuf_text(&q->text) + from, q->text.length - from);
 }
 
 static ink_status finish(sequence *q, finish_reason reason)

@@ -29,9 +29,16 @@ static ink_status check_model_options(const ink_model_options *o)
 ink_status ink_model_load(const char *directory, const ink_model_options *options, ink_model **out)
 {
     const ink_model_options o = options ? *options : INK_MODEL_OPTIONS_DEFAULT;
-    const vl_model_options vo = {.directory = directory, .dtype = o.dtype, .fp32_modules = o.fp32_modules, .threads = o.threads,
-                                 .disable = o.disable_kernels, .delete_passes = o.delete_passes, .min_pixels = o.min_pixels,
-                                 .max_pixels = o.max_pixels, .max_sequences = o.max_sequences, .assistant_prefix = o.assistant_prefix};
+    const vl_model_options vo = {.directory = directory,
+                                 .dtype = o.dtype,
+                                 .fp32_modules = o.fp32_modules,
+                                 .threads = o.threads,
+                                 .disable = o.disable_kernels,
+                                 .delete_passes = o.delete_passes,
+                                 .min_pixels = o.min_pixels,
+                                 .max_pixels = o.max_pixels,
+                                 .max_sequences = o.max_sequences,
+                                 .assistant_prefix = o.assistant_prefix};
     TRY(api_wants(out, "ink_model_load", "out"));
     *out = NULL;
     TRY(check_model_options(&o));
@@ -86,7 +93,8 @@ ink_status ink_image_decode(const void *data, size_t size, ink_image **out)
     return wrap_image(image_decode(data, size, NULL, &img), &img, out);
 }
 
-ink_status ink_image_from_pixels(const void *data, ink_pixel_format format, int width, int height, size_t stride, ink_image **out)
+ink_status ink_image_from_pixels(const void *data, ink_pixel_format format, int width, int height, size_t stride,
+                                 ink_image **out)
 {
     image img;
     TRY(api_wants(out, "ink_image_from_pixels", "out"));
@@ -115,7 +123,8 @@ ink_status ink_session_create(const ink_model *model, const ink_session_options 
     *out = NULL;
     TRY(api_wants(model, "ink_session_create", "model"));
     if (o.max_tokens_per_sequence < 0)
-        return failure(INK_INVALID_ARGUMENT, "max_tokens_per_sequence is %d, expected 0 (the default) or more", o.max_tokens_per_sequence);
+        return failure(INK_INVALID_ARGUMENT, "max_tokens_per_sequence is %d, expected 0 (the default) or more",
+                       o.max_tokens_per_sequence);
     ink_session *s = alloc_array(1, sizeof *s);
     if (!s)
         return INK_RESOURCE_EXHAUSTED;

@@ -21,8 +21,14 @@ bool ink_task_parse(const char *name, ink_task *out)
     return false;
 }
 
-const char *ink_task_name(ink_task task) { return (unsigned)task < sizeof task_names / sizeof *task_names ? task_names[task] : "?"; }
-const char *ink_finish_name(ink_finish finish) { return (unsigned)finish <= INK_FINISH_CANCELLED ? finish_reason_name((finish_reason)finish) : "?"; }
+const char *ink_task_name(ink_task task)
+{
+    return (unsigned)task < sizeof task_names / sizeof *task_names ? task_names[task] : "?";
+}
+const char *ink_finish_name(ink_finish finish)
+{
+    return (unsigned)finish <= INK_FINISH_CANCELLED ? finish_reason_name((finish_reason)finish) : "?";
+}
 
 /* ---- reading ---- */
 
@@ -54,11 +60,11 @@ static ink_status encode(session *s, const image *img, const ink_read_options *o
     pixel_limits limits = {o->min_pixels, o->max_pixels};
     if (o->task != INK_TASK_SPOTTING)
         return session_encode_image(s, img, &limits, f);
-    const paddleocr_vl_image_config *c = &session_model(s)->config.image;
+    const int64_t model_max = session_model(s)->config.image.max_pixels;
     if (!limits.max_pixels)
-        limits.max_pixels = c->max_pixels < SPOTTING_MAX ? c->max_pixels : SPOTTING_MAX;
-    if (!limits.min_pixels)
-        limits.min_pixels = SPOTTING_MIN < limits.max_pixels ? SPOTTING_MIN : c->min_pixels;
+        limits.max_pixels = model_max < SPOTTING_MAX ? model_max : SPOTTING_MAX;
+    if (!limits.min_pixels && SPOTTING_MIN < limits.max_pixels)
+        limits.min_pixels = SPOTTING_MIN;
     if (img->width >= SPOTTING_SIDE || img->height >= SPOTTING_SIDE)
         return session_encode_image(s, img, &limits, f);
     image larger;
@@ -86,10 +92,20 @@ static ink_status start(session *s, reading *r, const features *f)
     const prompt_task *task = prompt_task_find(ink_task_name(o->task));
     prompt p = {0};
     TRY(build_prompt(session_model(s), o->prompt ? o->prompt : task->prompt, (size_t)f->grid.tokens, &p));
-    generation_request g = {.ids = p.ids.ids, .n_ids = p.ids.count, .images = f, .n_images = 1, .max_tokens = answer_limit(s, o, p.ids.count),
-                            .temperature = o->temperature, .top_p = o->top_p, .repetition_penalty = o->repetition_penalty,
-                            .seed = o->seed + r->index, .keep_special = task->keeps_special, .loop_guard = o->loop_guard,
-                            .loop_min_count = task->repetition_count, .on_text = o->on_text ? pass_text : NULL, .user = r};
+    generation_request g = {.ids = p.ids.ids,
+                            .n_ids = p.ids.count,
+                            .images = f,
+                            .n_images = 1,
+                            .max_tokens = answer_limit(s, o, p.ids.count),
+                            .temperature = o->temperature,
+                            .top_p = o->top_p,
+                            .repetition_penalty = o->repetition_penalty,
+                            .seed = o->seed + r->index,
+                            .keep_special = task->keeps_special,
+                            .loop_guard = o->loop_guard,
+                            .loop_min_count = task->repetition_count,
+                            .on_text = o->on_text ? pass_text : NULL,
+                            .user = r};
     ink_status status = session_add(s, &g, &r->q);
     prompt_free(&p);
     return status;
@@ -176,8 +192,8 @@ static ink_status check_options(ink_read_options *o)
     if (o->max_tokens < 0)
         return failure(INK_INVALID_ARGUMENT, "max_tokens is %d, expected 0 (the default) or more", o->max_tokens);
     if (o->min_pixels < 0 || o->max_pixels < 0)
-        return failure(INK_INVALID_ARGUMENT, "min_pixels %lld, max_pixels %lld: expected 0 (the model's) or more", (long long)o->min_pixels,
-                       (long long)o->max_pixels);
+        return failure(INK_INVALID_ARGUMENT, "min_pixels %lld, max_pixels %lld: expected 0 (the model's) or more",
+                       (long long)o->min_pixels, (long long)o->max_pixels);
     if (o->top_p == 0)
         o->top_p = 1;
     if (o->repetition_penalty == 0)
@@ -187,7 +203,8 @@ static ink_status check_options(ink_read_options *o)
     if (!(o->top_p > 0 && o->top_p <= 1))
         return failure(INK_INVALID_ARGUMENT, "top_p is %g, expected more than 0 and at most 1", (double)o->top_p);
     if (!(o->repetition_penalty > 0 && o->repetition_penalty <= 100))
-        return failure(INK_INVALID_ARGUMENT, "repetition_penalty is %g, expected more than 0 and at most 100", (double)o->repetition_penalty);
+        return failure(INK_INVALID_ARGUMENT, "repetition_penalty is %g, expected more than 0 and at most 100",
+                       (double)o->repetition_penalty);
     return INK_OK;
 }
 
@@ -282,7 +299,8 @@ static void abandon(batch *b, ink_status s)
     features_free(&b->waiting);
 }
 
-static ink_status read_batch(session *s, const ink_image *const *images, size_t n, const ink_read_options *o, ink_result *results)
+static ink_status read_batch(session *s, const ink_image *const *images, size_t n, const ink_read_options *o,
+                             ink_result *results)
 {
     batch b = {.s = s, .images = images, .n = n, .readings = alloc_array(n, sizeof *b.readings)};
     ink_status status = INK_OK;
@@ -302,7 +320,8 @@ static ink_status read_batch(session *s, const ink_image *const *images, size_t 
     return status;
 }
 
-ink_status ink_read_batch(ink_session *owner, const ink_image *const *images, size_t n, const ink_read_options *options, ink_result *results)
+ink_status ink_read_batch(ink_session *owner, const ink_image *const *images, size_t n, const ink_read_options *options,
+                          ink_result *results)
 {
     ink_read_options o = options ? *options : INK_READ_OPTIONS_DEFAULT;
     if (n)

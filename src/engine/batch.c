@@ -20,8 +20,8 @@ ink_status batch_open(text_batch *b, const vl_model *m)
     b->history_len = alloc_array(s, sizeof *b->history_len);
     b->params = alloc_array(3 * s, sizeof *b->params);
     b->seeds = alloc_array(2 * s, sizeof *b->seeds);
-    bool ok = b->ids && b->positions && b->slots && b->feature_rows && b->lengths && b->cu_seqlens && b->last && b->history_len &&
-              b->params && b->seeds;
+    bool ok = b->ids && b->positions && b->slots && b->feature_rows && b->lengths && b->cu_seqlens && b->last &&
+              b->history_len && b->params && b->seeds;
     return ok ? INK_OK : INK_RESOURCE_EXHAUSTED;
 }
 
@@ -98,18 +98,23 @@ ink_status batch_bind(session *s, run *r, sequence *const *q, int n, int32_t new
     const struct {
         const char *name;
         void *data;
-    } inputs[] = {{"ids", b->ids},         {"positions", b->positions},   {"slots", b->slots},     {"block_table", b->block_table},
-                  {"lengths", b->lengths}, {"cu_seqlens", b->cu_seqlens}, {"params", b->params},   {"seeds", b->seeds},
-                  {"history", b->history}, {"history_len", b->history_len}};
+    } inputs[] = {
+        {"ids", b->ids},         {"positions", b->positions},    {"slots", b->slots},   {"block_table", b->block_table},
+        {"lengths", b->lengths}, {"cu_seqlens", b->cu_seqlens},  {"params", b->params}, {"seeds", b->seeds},
+        {"history", b->history}, {"history_len", b->history_len}};
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         TRY(run_bind(r, inputs[i].name, inputs[i].data));
     return INK_OK;
 }
 
-static int32_t slot_of(const sequence *q, int32_t index) { return q->blocks[index / KV_BLOCK] * KV_BLOCK + index % KV_BLOCK; }
+static int32_t slot_of(const sequence *q, int32_t index)
+{
+    return q->blocks[index / KV_BLOCK] * KV_BLOCK + index % KV_BLOCK;
+}
 
 /* Tokens [q->length, q->length + n) of the prompt. */
-static void fill_prompt(text_batch *b, const sequence *q, const int32_t *positions, int32_t n, int32_t image_token, int32_t *next_row)
+static void fill_prompt(text_batch *b, const sequence *q, const int32_t *positions, int32_t n, int32_t image_token,
+                        int32_t *next_row)
 {
     for (int32_t i = 0; i < n; i++) {
         int32_t at = q->length + i, id = q->request.ids[at];

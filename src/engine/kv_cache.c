@@ -7,7 +7,8 @@ ink_status kv_cache_open(kv_cache *c, int layers, size_t block_bytes, int32_t bl
     size_t bytes;
     *c = (kv_cache){.layers = layers, .block_bytes = block_bytes, .blocks = blocks, .n_free = blocks};
     if (!mul_size(block_bytes, (size_t)blocks, &bytes) || !mul_size(bytes, 2 * (size_t)layers, &bytes))
-        return failure(INK_RESOURCE_EXHAUSTED, "KV cache: %d blocks of %zu bytes in %d layers", blocks, block_bytes, layers);
+        return failure(INK_RESOURCE_EXHAUSTED, "KV cache: %d blocks of %zu bytes in %d layers", blocks, block_bytes,
+                       layers);
     TRY(pages_map(&c->memory, bytes));
     c->free = alloc_array((size_t)blocks, sizeof *c->free);
     if (!c->free) {
@@ -26,7 +27,10 @@ void kv_cache_close(kv_cache *c)
     *c = (kv_cache){0};
 }
 
-static void *pool(const kv_cache *c, int index) { return (char *)c->memory.data + (size_t)index * c->block_bytes * (size_t)c->blocks; }
+static void *pool(const kv_cache *c, int index)
+{
+    return (char *)c->memory.data + (size_t)index * c->block_bytes * (size_t)c->blocks;
+}
 void *kv_cache_k_pool(const kv_cache *c, int layer) { return pool(c, 2 * layer); }
 void *kv_cache_v_pool(const kv_cache *c, int layer) { return pool(c, 2 * layer + 1); }
 

@@ -25,8 +25,8 @@ ink_status mrope_positions(const int32_t *ids, size_t n, int32_t image_token_id,
         while (i + run < n && run < want && ids[i + run] == image_token_id)
             run++;
         if (!want || run != want)
-            return failure(INK_INVALID_ARGUMENT, "prompt: image %zu of %zu has %zu placeholder tokens, its grid needs %zu", image + 1,
-                           n_images, run, want);
+            return failure(INK_INVALID_ARGUMENT, "prompt: image %zu of %zu has %zu placeholder tokens, its grid needs %zu",
+                           image + 1, n_images, run, want);
         place_image(grids[image], next, positions + 3 * i);
         next += grids[image].rows > grids[image].columns ? grids[image].rows : grids[image].columns;
         image++;

@@ -30,12 +30,13 @@ static void plan_text(const plan *p, const char *name, const profile *prof, strb
     double flops = 0;
     for (size_t i = 0; i < prof->count; i++)
         flops += prof->entries[i].cost.flops;
-    strbuf_printf(out, "\nplan %s: %zu nodes, activations %.1f MB, workspace %.1f MB, %.1f GFLOP at the upper bounds\n", name, p->n_nodes,
-                  (double)p->activation_bytes * 1e-6, (double)p->workspace_bytes * 1e-6, flops * 1e-9);
+    strbuf_printf(out, "\nplan %s: %zu nodes, activations %.1f MB, workspace %.1f MB, %.1f GFLOP at the upper bounds\n",
+                  name, p->n_nodes, (double)p->activation_bytes * 1e-6, (double)p->workspace_bytes * 1e-6, flops * 1e-9);
     for (size_t i = 0; i < prof->count; i++)
-        strbuf_printf(out, "  %6lld x %-36s %-5s %-15s %10.2f GFLOP %10.2f MB\n", (long long)prof->entries[i].calls, prof->entries[i].kernel->name,
-                      ink_dtype_name(prof->entries[i].kernel->dtype), prof->entries[i].module ? prof->entries[i].module : "",
-                      prof->entries[i].cost.flops * 1e-9, prof->entries[i].cost.bytes * 1e-6);
+        strbuf_printf(out, "  %6lld x %-36s %-5s %-15s %10.2f GFLOP %10.2f MB\n", (long long)prof->entries[i].calls,
+                      prof->entries[i].kernel->name, ink_dtype_name(prof->entries[i].kernel->dtype),
+                      prof->entries[i].module ? prof->entries[i].module : "", prof->entries[i].cost.flops * 1e-9,
+                      prof->entries[i].cost.bytes * 1e-6);
     for (int i = 0; i < pass_count(); i++)
         if (p->passes[i].applied || p->passes[i].no_kernel || p->passes[i].deleted)
             strbuf_printf(out, "  pass %-20s %s%d applied, %d skipped for want of a kernel\n", pass_at(i)->name,
@@ -46,18 +47,19 @@ static json_t *plan_json(const plan *p, const char *name, const profile *prof)
 {
     json_t *kernels = json_array(), *passes = json_array();
     for (size_t i = 0; i < prof->count; i++)
-        json_array_append_new(kernels, json_pack("{s:s,s:s,s:s,s:s,s:I,s:f,s:f}", "kernel", prof->entries[i].kernel->name, "op",
-                                                 op_schema_of(prof->entries[i].kernel->op)->name, "dtype",
+        json_array_append_new(kernels, json_pack("{s:s,s:s,s:s,s:s,s:I,s:f,s:f}", "kernel", prof->entries[i].kernel->name,
+                                                 "op", op_schema_of(prof->entries[i].kernel->op)->name, "dtype",
                                                  ink_dtype_name(prof->entries[i].kernel->dtype), "module",
                                                  prof->entries[i].module ? prof->entries[i].module : "", "nodes",
-                                                 (json_int_t)prof->entries[i].calls, "flops", prof->entries[i].cost.flops, "bytes",
-                                                 prof->entries[i].cost.bytes));
+                                                 (json_int_t)prof->entries[i].calls, "flops", prof->entries[i].cost.flops,
+                                                 "bytes", prof->entries[i].cost.bytes));
     for (int i = 0; i < pass_count(); i++)
-        json_array_append_new(passes, json_pack("{s:s,s:i,s:i,s:b}", "name", pass_at(i)->name, "applied", p->passes[i].applied, "no_kernel",
-                                                p->passes[i].no_kernel, "deleted", (int)p->passes[i].deleted));
+        json_array_append_new(passes,
+                              json_pack("{s:s,s:i,s:i,s:b}", "name", pass_at(i)->name, "applied", p->passes[i].applied,
+                                        "no_kernel", p->passes[i].no_kernel, "deleted", (int)p->passes[i].deleted));
     return json_pack("{s:s,s:I,s:I,s:I,s:o,s:o,s:I}", "name", name, "nodes", (json_int_t)p->n_nodes, "activation_bytes",
-                     (json_int_t)p->activation_bytes, "workspace_bytes", (json_int_t)p->workspace_bytes, "kernels", kernels, "passes", passes,
-                     "fp32_gemm_nodes", (json_int_t)profile_fp32_gemms(prof));
+                     (json_int_t)p->activation_bytes, "workspace_bytes", (json_int_t)p->workspace_bytes, "kernels", kernels,
+                     "passes", passes, "fp32_gemm_nodes", (json_int_t)profile_fp32_gemms(prof));
 }
 
 static const char *const modules[3] = {MODULE_VISION, MODULE_PROJECTOR, MODULE_TEXT};
@@ -67,8 +69,8 @@ static void model_head(const vl_model *m, int64_t fp32, strbuf *out)
     strbuf_printf(out, "%s: plans completely on %s\n", m->label, m->dev.name);
     strbuf_printf(out, "%-15s %-6s %12s %22s\n", "module", "dtype", "weights MB", "converted at load MB");
     for (int i = 0; i < 3; i++)
-        strbuf_printf(out, "%-15s %-6s %12.1f %22.1f\n", modules[i], ink_dtype_name(m->dtypes[i]), (double)m->memory.weights[i] * 1e-6,
-                      (double)m->memory.converted[i] * 1e-6);
+        strbuf_printf(out, "%-15s %-6s %12.1f %22.1f\n", modules[i], ink_dtype_name(m->dtypes[i]),
+                      (double)m->memory.weights[i] * 1e-6, (double)m->memory.converted[i] * 1e-6);
     strbuf_printf(out, "unused tensors in the file: %zu; head %s; GEMM nodes in FP32: %lld\n", m->weights.unused_count,
                   m->weights.head_is_tied ? "tied to the embedding" : "separate", (long long)fp32);
 }
@@ -91,10 +93,11 @@ static json_t *model_json(const vl_model *m, const profile profs[VL_PLANS], int6
     for (int i = 0; i < VL_PLANS; i++)
         json_array_append_new(plans, plan_json(m->plans[i], vl_plan_name((vl_plan)i), &profs[i]));
     for (int i = 0; i < 3; i++)
-        json_array_append_new(mods, json_pack("{s:s,s:s,s:I,s:I}", "name", modules[i], "dtype", ink_dtype_name(m->dtypes[i]), "weight_bytes",
-                                              (json_int_t)m->memory.weights[i], "converted_bytes", (json_int_t)m->memory.converted[i]));
-    return json_pack("{s:s,s:s,s:b,s:I,s:o,s:o}", "model", m->label, "device", m->dev.name, "plans_completely", 1, "fp32_gemm_nodes",
-                     (json_int_t)fp32, "modules", mods, "plans", plans);
+        json_array_append_new(
+            mods, json_pack("{s:s,s:s,s:I,s:I}", "name", modules[i], "dtype", ink_dtype_name(m->dtypes[i]), "weight_bytes",
+                            (json_int_t)m->memory.weights[i], "converted_bytes", (json_int_t)m->memory.converted[i]));
+    return json_pack("{s:s,s:s,s:b,s:I,s:o,s:o}", "model", m->label, "device", m->dev.name, "plans_completely", 1,
+                     "fp32_gemm_nodes", (json_int_t)fp32, "modules", mods, "plans", plans);
 }
 
 ink_status model_report(const vl_model *m, bool json, strbuf *out)
@@ -145,12 +148,14 @@ ink_status devices_report(bool json, strbuf *out)
     static const char gpu[] = "no kernels for this backend in this build";
     ink_status s = INK_OK;
     if (json)
-        s = write_json(json_pack("[{s:s,s:i,s:s,s:s,s:i,s:f,s:b},{s:s,s:b,s:s},{s:s,s:b,s:s}]", "backend", "cpu", "index", 0, "name", brand, "isa",
-                                 cpu_isa_name((cpu_isa)d.isa), "threads", d.threads, "memory_bytes", memory, "usable", 1, "backend", "hip",
-                                 "usable", 0, "reason", gpu, "backend", "cuda", "usable", 0, "reason", gpu),
+        s = write_json(json_pack("[{s:s,s:i,s:s,s:s,s:i,s:f,s:b},{s:s,s:b,s:s},{s:s,s:b,s:s}]", "backend", "cpu", "index",
+                                 0, "name", brand, "isa", cpu_isa_name((cpu_isa)d.isa), "threads", d.threads,
+                                 "memory_bytes", memory, "usable", 1, "backend", "hip", "usable", 0, "reason", gpu,
+                                 "backend", "cuda", "usable", 0, "reason", gpu),
                        out);
     else {
-        strbuf_printf(out, "cpu   0  %s: %s, %d threads, %.1f GB of memory\n", brand, cpu_isa_name((cpu_isa)d.isa), d.threads, memory * 1e-9);
+        strbuf_printf(out, "cpu   0  %s: %s, %d threads, %.1f GB of memory\n", brand, cpu_isa_name((cpu_isa)d.isa),
+                      d.threads, memory * 1e-9);
         strbuf_printf(out, "hip   -  not usable: %s\ncuda  -  not usable: %s\n", gpu, gpu);
         s = strbuf_status(out);
     }
@@ -162,7 +167,8 @@ ink_status devices_report(bool json, strbuf *out)
 
 static bool row_wanted(const kernel_list *l, const kernel *k, const char *op, const char *backend, const char *dtype)
 {
-    return (!op || !strcmp(op, op_schema_of(k->op)->name)) && (!backend || !strcmp(backend, ink_backend_name(l->backend))) &&
+    return (!op || !strcmp(op, op_schema_of(k->op)->name)) &&
+           (!backend || !strcmp(backend, ink_backend_name(l->backend))) &&
            (!dtype || !strcmp(dtype, ink_dtype_name(k->dtype)));
 }
 
@@ -181,16 +187,19 @@ static ink_status check_filters(const char *op, const char *backend, const char 
 
 static void kernel_line(const kernel_list *l, const kernel *k, report_format format, strbuf *out, json_t *rows)
 {
-    const char *op = op_schema_of(k->op)->name, *backend = ink_backend_name(l->backend), *layout = ink_layout_name(k->layout),
-               *dtype = ink_dtype_name(k->dtype), *isa = l->backend == INK_CPU ? cpu_isa_name((cpu_isa)k->isa) : "";
+    const char *op = op_schema_of(k->op)->name, *backend = ink_backend_name(l->backend),
+               *layout = ink_layout_name(k->layout), *dtype = ink_dtype_name(k->dtype),
+               *isa = l->backend == INK_CPU ? cpu_isa_name((cpu_isa)k->isa) : "";
     bool tested = conf_op_of(k->op) != NULL;
     if (format == REPORT_JSON)
-        json_array_append_new(rows, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:b,s:b}", "op", op, "direction", "forward", "backend", backend,
-                                              "arch", isa, "layout", layout, "dtype", dtype, "kernel", k->name, "predicate", k->decline != NULL,
-                                              "tested", (int)tested, "sim", 0));
+        json_array_append_new(rows, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:b,s:b}", "op", op, "direction", "forward",
+                                              "backend", backend, "arch", isa, "layout", layout, "dtype", dtype, "kernel",
+                                              k->name, "predicate", k->decline != NULL, "tested", (int)tested, "sim", 0));
     else
-        strbuf_printf(out, format == REPORT_MARKDOWN ? "| %s | %s | %s | %s | %s | %s | %s |\n" : "%-22s %-7s %-9s %-6s %-5s %-40s %s\n", op, backend,
-                      isa, layout, dtype, k->name, tested ? "tested" : "untested");
+        strbuf_printf(out,
+                      format == REPORT_MARKDOWN ? "| %s | %s | %s | %s | %s | %s | %s |\n"
+                                                : "%-22s %-7s %-9s %-6s %-5s %-40s %s\n",
+                      op, backend, isa, layout, dtype, k->name, tested ? "tested" : "untested");
 }
 
 ink_status kernels_report(const char *op, const char *backend, const char *dtype, report_format format, strbuf *out)
@@ -198,9 +207,11 @@ ink_status kernels_report(const char *op, const char *backend, const char *dtype
     TRY(check_filters(op, backend, dtype));
     json_t *rows = json_array();
     if (format == REPORT_MARKDOWN)
-        strbuf_puts(out, "| op | backend | arch | layout | dtype | kernel | conformance |\n| --- | --- | --- | --- | --- | --- | --- |\n");
+        strbuf_puts(out, "| op | backend | arch | layout | dtype | kernel | conformance |\n| --- | --- | --- | --- | --- | "
+                         "--- | --- |\n");
     else if (format == REPORT_TABLE)
-        strbuf_printf(out, "%-22s %-7s %-9s %-6s %-5s %-40s %s\n", "op", "backend", "arch", "layout", "dtype", "kernel", "conformance");
+        strbuf_printf(out, "%-22s %-7s %-9s %-6s %-5s %-40s %s\n", "op", "backend", "arch", "layout", "dtype", "kernel",
+                      "conformance");
     for (int i = 0; i < registry_list_count(); i++) {
         const kernel_list *l = registry_list(i);
         for (int r = 0; r < l->count; r++)

@@ -48,8 +48,10 @@ static ink_status open_kv(session *s)
         tokens = t->max_position_embeddings;
     int64_t blocks = (tokens + KV_BLOCK - 1) / KV_BLOCK * (int64_t)s->max_sequences;
     if (blocks > s->model->bounds[DIM_POOL])
-        return failure(INK_RESOURCE_EXHAUSTED, "KV cache: %lld blocks, at most %lld", (long long)blocks, (long long)s->model->bounds[DIM_POOL]);
-    size_t block_bytes = (size_t)t->num_key_value_heads * KV_BLOCK * (size_t)t->head_dim * ink_dtype_size(s->model->dtypes[2]);
+        return failure(INK_RESOURCE_EXHAUSTED, "KV cache: %lld blocks, at most %lld", (long long)blocks,
+                       (long long)s->model->bounds[DIM_POOL]);
+    size_t block_bytes =
+        (size_t)t->num_key_value_heads * KV_BLOCK * (size_t)t->head_dim * ink_dtype_size(s->model->dtypes[2]);
     TRY(kv_cache_open(&s->kv, t->num_hidden_layers, block_bytes, (int32_t)blocks));
     for (int l = 0; l < t->num_hidden_layers; l++) {
         char name[32];
@@ -127,23 +129,26 @@ void features_free(features *f)
     *f = (features){0};
 }
 
-static ink_status choose_grid(const session *s, const image *img, const pixel_limits *limits, image_processor *p, image_grid *g)
+static ink_status choose_grid(const session *s, const image *img, const pixel_limits *limits, image_processor *p,
+                              image_grid *g)
 {
     const paddleocr_vl_config *c = &s->model->config;
-    *p = (image_processor){.min_pixels = c->image.min_pixels, .max_pixels = c->image.max_pixels, .patch_size = c->vision.patch_size,
-                           .merge_size = c->vision.spatial_merge_size, .rescale_factor = c->image.rescale_factor};
+    *p = (image_processor){.min_pixels = c->image.min_pixels,
+                           .max_pixels = c->image.max_pixels,
+                           .patch_size = c->vision.patch_size,
+                           .merge_size = c->vision.spatial_merge_size,
+                           .rescale_factor = c->image.rescale_factor};
     for (int i = 0; i < 3; i++) {
         p->mean[i] = (float)c->image.image_mean[i];
         p->std[i] = (float)c->image.image_std[i];
     }
-    if (limits && limits->min_pixels > 0)
-        p->min_pixels = limits->min_pixels;
-    if (limits && limits->max_pixels > 0)
-        p->max_pixels = limits->max_pixels;
+    if (limits)
+        TRY(image_processor_limit(&p->min_pixels, &p->max_pixels, limits->min_pixels, limits->max_pixels));
     TRY(image_processor_check(p));
     TRY(image_processor_grid(p, img->width, img->height, g));
     if (g->patches > s->model->bounds[DIM_PATCHES])
-        return failure(INK_INVALID_ARGUMENT, "image: %lld patches, the model was loaded for at most %lld (load it with a larger max_pixels)",
+        return failure(INK_INVALID_ARGUMENT,
+                       "image: %lld patches, the model was loaded for at most %lld (load it with a larger max_pixels)",
                        (long long)g->patches, (long long)s->model->bounds[DIM_PATCHES]);
     return INK_OK;
 }
@@ -176,7 +181,8 @@ ink_status session_encode_patches(session *s, void *patches, features *out)
 {
     double start = clock_ms();
     int32_t *positions = alloc_array((size_t)out->grid.patches * 2, sizeof *positions);
-    out->data = alloc_aligned((size_t)out->grid.tokens * (size_t)s->model->config.text.hidden_size * ink_dtype_size(s->model->dtypes[1]));
+    out->data = alloc_aligned((size_t)out->grid.tokens * (size_t)s->model->config.text.hidden_size *
+                              ink_dtype_size(s->model->dtypes[1]));
     ink_status status = positions && out->data ? run_vision(s, patches, positions, out) : INK_RESOURCE_EXHAUSTED;
     out->vision_ms = clock_ms() - start;
     free(positions);
@@ -211,15 +217,16 @@ static ink_status take_blocks(session *s, sequence *q)
     int64_t tokens = (int64_t)q->request.n_ids + q->request.max_tokens;
     int64_t limit = s->model->config.text.max_position_embeddings;
     if ((int64_t)q->request.n_ids >= limit)
-        return failure(INK_INVALID_ARGUMENT, "prompt of %zu tokens, the model's context is %lld", q->request.n_ids, (long long)limit);
+        return failure(INK_INVALID_ARGUMENT, "prompt of %zu tokens, the model's context is %lld", q->request.n_ids,
+                       (long long)limit);
     if (tokens > limit) {
         tokens = limit;
         q->request.max_tokens = (int)(limit - (int64_t)q->request.n_ids);
     }
     int64_t n = (tokens + KV_BLOCK - 1) / KV_BLOCK;
     if (n > s->kv.blocks)
-        return failure(INK_INVALID_ARGUMENT, "a sequence of %lld tokens does not fit a KV cache of %d blocks of %d", (long long)tokens,
-                       s->kv.blocks, KV_BLOCK);
+        return failure(INK_INVALID_ARGUMENT, "a sequence of %lld tokens does not fit a KV cache of %d blocks of %d",
+                       (long long)tokens, s->kv.blocks, KV_BLOCK);
     q->blocks = alloc_array((size_t)n, sizeof *q->blocks);
     if (!q->blocks)
         return INK_RESOURCE_EXHAUSTED;
@@ -239,12 +246,14 @@ static ink_status check_request(const generation_request *r)
     if (!(r->top_p > 0 && r->top_p <= 1))
         return failure(INK_INVALID_ARGUMENT, "top_p is %g, expected more than 0 and at most 1", (double)r->top_p);
     if (!(r->repetition_penalty > 0 && r->repetition_penalty <= 100))
-        return failure(INK_INVALID_ARGUMENT, "repetition_penalty is %g, expected more than 0 and at most 100", (double)r->repetition_penalty);
+        return failure(INK_INVALID_ARGUMENT, "repetition_penalty is %g, expected more than 0 and at most 100",
+                       (double)r->repetition_penalty);
     return INK_OK;
 }
 
 /* All images' features behind each other; the only image's own memory when there is one. */
-static ink_status join_features(const session *s, const generation_request *r, const void **data, void **owned, size_t *tokens)
+static ink_status join_features(const session *s, const generation_request *r, const void **data, void **owned,
+                                size_t *tokens)
 {
     size_t row = (size_t)s->model->config.text.hidden_size * ink_dtype_size(s->model->dtypes[1]);
     *tokens = 0;
@@ -277,7 +286,8 @@ static ink_status prompt_positions(const session *s, sequence *q, int32_t **posi
     for (size_t i = 0; i < r->n_images && status == INK_OK; i++)
         grids[i] = (merged_grid){r->images[i].grid.thw[1] / merge, r->images[i].grid.thw[2] / merge};
     if (status == INK_OK)
-        status = mrope_positions(r->ids, r->n_ids, s->model->config.image_token_id, grids, r->n_images, *positions, &q->delta);
+        status =
+            mrope_positions(r->ids, r->n_ids, s->model->config.image_token_id, grids, r->n_images, *positions, &q->delta);
     free(grids);
     return status;
 }

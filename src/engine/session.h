@@ -18,9 +18,11 @@
 typedef struct session session;
 
 typedef struct session_options {
-    int32_t max_tokens_per_sequence; /* prompt and answer; sizes the KV pools. 0: what the largest image and 8192 new tokens need */
-    int32_t prefill_chunk;           /* most prompt tokens of one prefill call; 0: the plan's bound. The result does not depend on it */
-    bool profile;                    /* collect per-kernel times */
+    int32_t max_tokens_per_sequence; /* prompt and answer; sizes the KV pools. 0: what the largest image and 8192 new tokens
+                                        need */
+    int32_t
+        prefill_chunk; /* most prompt tokens of one prefill call; 0: the plan's bound. The result does not depend on it */
+    bool profile;      /* collect per-kernel times */
 } session_options;
 
 ink_status session_create(const vl_model *m, const session_options *o, session **out);
@@ -36,7 +38,7 @@ void session_profile_reset(session *s);
 
 /* An image as the language model sees it. */
 typedef struct features {
-    void *data;     /* [grid.tokens, H] in the projector's dtype; owned */
+    void *data; /* [grid.tokens, H] in the projector's dtype; owned */
     image_grid grid;
     double vision_ms, preprocess_ms;
 } features;
@@ -65,10 +67,10 @@ typedef struct generation_request {
     float temperature, top_p; /* 0 and any: greedy */
     float repetition_penalty; /* 1: none */
     uint64_t seed;
-    bool keep_special;        /* special tokens stay in the text */
-    bool loop_guard;          /* stop when the text starts to repeat itself without end */
-    size_t loop_min_count;    /* shortest text the guard looks at, in code points */
-    text_callback on_text;    /* may be NULL */
+    bool keep_special;     /* special tokens stay in the text */
+    bool loop_guard;       /* stop when the text starts to repeat itself without end */
+    size_t loop_min_count; /* shortest text the guard looks at, in code points */
+    text_callback on_text; /* may be NULL */
     void *user;
 } generation_request;
 
@@ -85,9 +87,9 @@ typedef struct sequence {
     token_list history;         /* prompt and answer, for the repetition penalty */
     detokenizer *decoder;
     int32_t *blocks, n_blocks;
-    int32_t length;   /* tokens in the KV cache */
-    int32_t last_id;  /* generated, not yet in the cache */
-    int32_t delta;    /* position of token i is i + delta */
+    int32_t length;  /* tokens in the KV cache */
+    int32_t last_id; /* generated, not yet in the cache */
+    int32_t delta;   /* position of token i is i + delta */
 } sequence;
 
 /* Runs the prompt and yields the first token. INK_RESOURCE_EXHAUSTED when the session is full (too many sequences, or not

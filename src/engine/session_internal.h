@@ -35,7 +35,8 @@ struct session {
 double clock_ms(void);
 profile *session_profiler(session *s); /* NULL unless profiling */
 
-/* Vision tower and projector on patches [P, 3, patch, patch] of the vision tower's dtype; out->grid says how many. Fills out->data. */
+/* Vision tower and projector on patches [P, 3, patch, patch] of the vision tower's dtype; out->grid says how many. Fills
+ * out->data. */
 ink_status session_encode_patches(session *s, void *patches, features *out);
 
 /* batch.c */

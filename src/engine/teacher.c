@@ -50,10 +50,17 @@ static ink_status encode_pixels(session *s, const safetensors *in, features *f)
 }
 
 /* Logits of the whole forced sequence, [m + 1, vocab]. */
-static ink_status collect_logits(session *s, const features *f, const int32_t *prompt, size_t n, const int32_t *forced, size_t m, float *logits)
+static ink_status collect_logits(session *s, const features *f, const int32_t *prompt, size_t n, const int32_t *forced,
+                                 size_t m, float *logits)
 {
     const size_t vocab = (size_t)s->model->config.text.vocab_size;
-    generation_request r = {.ids = prompt, .n_ids = n, .images = f, .n_images = 1, .max_tokens = (int)m + 2, .top_p = 1, .repetition_penalty = 1};
+    generation_request r = {.ids = prompt,
+                            .n_ids = n,
+                            .images = f,
+                            .n_images = 1,
+                            .max_tokens = (int)m + 2,
+                            .top_p = 1,
+                            .repetition_penalty = 1};
     sequence *q;
     TRY(session_add(s, &r, &q));
     memcpy(logits, run_output(s->runs[VL_PREFILL], "logits")->data, vocab * sizeof *logits);

@@ -52,6 +52,9 @@ void model_file_close(model_file *file);
  * they are used; nothing here calls it on its own. */
 void model_file_prefetch(const model_file *file, size_t offset, size_t bytes);
 
+/* Lets the system take back the memory of a range that will hardly be read again; reading it again reads the file. */
+void model_file_release(const model_file *file, size_t offset, size_t bytes);
+
 /* A name that stays inside its directory: not empty, no '/', no '\', not "." or "..", no control character. */
 bool file_name_is_plain(const char *name);
 #endif

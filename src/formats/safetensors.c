@@ -332,13 +332,33 @@ size_t tensor_alignment(const ink_tensor *t)
 
 bool tensor_is_aligned(const ink_tensor *t) { return (uintptr_t)t->data % ink_dtype_size(t->dtype) == 0; }
 
-void safetensors_prefetch(const safetensors *st, const safetensors_entry *entry)
+/* The file that holds p, and p's offset in it; NULL for memory of another origin. */
+static const model_file *file_of(const safetensors *st, const void *data, size_t *offset)
 {
-    const unsigned char *p = entry->tensor.data;
+    const unsigned char *p = data;
     for (size_t i = 0; p && i < st->file_count; i++) {
         const model_file *f = &st->files[i].file;
         const unsigned char *base = f->data;
-        if (p >= base && p < base + f->size)
-            model_file_prefetch(f, (size_t)(p - base), entry->bytes);
+        if (p >= base && p < base + f->size) {
+            *offset = (size_t)(p - base);
+            return f;
+        }
     }
+    return NULL;
+}
+
+void safetensors_prefetch(const safetensors *st, const safetensors_entry *entry)
+{
+    size_t offset;
+    const model_file *f = file_of(st, entry->tensor.data, &offset);
+    if (f)
+        model_file_prefetch(f, offset, entry->bytes);
+}
+
+void safetensors_release(const safetensors *st, const ink_tensor *t)
+{
+    size_t offset;
+    const model_file *f = file_of(st, t->data, &offset);
+    if (f)
+        model_file_release(f, offset, ink_tensor_bytes(t));
 }

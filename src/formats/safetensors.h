@@ -57,6 +57,9 @@ size_t safetensors_bytes(const safetensors *st);                                
 size_t tensor_alignment(const ink_tensor *t);
 bool tensor_is_aligned(const ink_tensor *t); /* for its own element type */
 
+/* The tensor's bytes will hardly be read again (it was converted): their memory may go. */
+void safetensors_release(const safetensors *st, const ink_tensor *t);
+
 /* Asks the system to read a tensor's bytes soon. */
 void safetensors_prefetch(const safetensors *st, const safetensors_entry *entry);
 #endif

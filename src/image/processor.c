@@ -26,6 +26,22 @@ ink_status image_processor_check(const image_processor *p)
     return INK_OK;
 }
 
+ink_status image_processor_limit(int64_t *min, int64_t *max, int64_t given_min, int64_t given_max)
+{
+    if (given_min > 0 && given_max > 0 && given_min > given_max)
+        return failure(INK_INVALID_ARGUMENT, "min_pixels %lld is larger than max_pixels %lld", (long long)given_min,
+                       (long long)given_max);
+    if (given_min > 0)
+        *min = given_min;
+    if (given_max > 0)
+        *max = given_max;
+    if (*min > *max && given_max > 0)
+        *min = *max;
+    else if (*min > *max)
+        *max = *min;
+    return INK_OK;
+}
+
 ink_status image_processor_grid(const image_processor *p, int width, int height, image_grid *g)
 {
     TRY(image_processor_check(p));

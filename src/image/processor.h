@@ -24,6 +24,10 @@ typedef struct image_processor {
  * that is not finite). */
 ink_status image_processor_check(const image_processor *p);
 
+/* Puts a caller's limits (0: none) in place of *min and *max. The one that was not given follows the one that was, should
+ * they come out of order; INK_INVALID_ARGUMENT when both were given so. */
+ink_status image_processor_limit(int64_t *min, int64_t *max, int64_t given_min, int64_t given_max);
+
 typedef struct image_grid {
     int thw[3];        /* grid_thw: 1, rows of patches, columns of patches */
     int width, height; /* of the resized image, in pixels */

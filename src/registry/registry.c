@@ -113,7 +113,8 @@ static const char *row_declines(const device *d, const kernel *k, const op_call 
         return "hidden by INK_DISABLE or the disable option";
     if (d->backend == INK_CPU && k->isa > d->isa)
         return "needs instructions that the processor lacks or INK_CPU forbids";
-    return k->decline ? k->decline(c) : NULL;
+    const char *why = k->avoid ? k->avoid() : NULL;
+    return why || !k->decline ? why : k->decline(c);
 }
 
 const kernel *registry_find(const device *d, const op_call *c, strbuf *reasons)
@@ -233,10 +234,12 @@ static void explain_nearest(const device *d, const op_call *c, const char *modul
         if ((ink_backend)b != d->backend && registry_has((ink_backend)b, c->op, op_key_layout(c), op_key_dtype(c)))
             strbuf_printf(out, "\n  nearest: the same key on backend %s", ink_backend_name((ink_backend)b));
     if (!near) {
-        strbuf_printf(out, "\n  nearest: no other dtype of %s serves this call on %s\n  fallback: none", op, ink_backend_name(d->backend));
+        strbuf_printf(out, "\n  nearest: no other dtype of %s serves this call on %s\n  fallback: none", op,
+                      ink_backend_name(d->backend));
         return;
     }
-    strbuf_printf(out, "\n  nearest: %s in %s (%s)\n  fallback: never taken silently; ", op, ink_dtype_name(near->dtype), near->name);
+    strbuf_printf(out, "\n  nearest: %s in %s (%s)\n  fallback: never taken silently; ", op, ink_dtype_name(near->dtype),
+                  near->name);
     if (near->dtype == INK_F32 && module)
         strbuf_printf(out, "--fp32-modules %s allows it", module);
     else
@@ -246,8 +249,8 @@ static void explain_nearest(const device *d, const op_call *c, const char *modul
 
 void registry_explain(const device *d, const op_call *c, const char *node, const char *module, strbuf *out)
 {
-    strbuf_printf(out, "E_MISSING_KERNEL op=%s backend=%s layout=%s dtype=%s", op_schema_of(c->op)->name, ink_backend_name(d->backend),
-                  ink_layout_name(op_key_layout(c)), ink_dtype_name(op_key_dtype(c)));
+    strbuf_printf(out, "E_MISSING_KERNEL op=%s backend=%s layout=%s dtype=%s", op_schema_of(c->op)->name,
+                  ink_backend_name(d->backend), ink_layout_name(op_key_layout(c)), ink_dtype_name(op_key_dtype(c)));
     if (node)
         strbuf_printf(out, " node=%s", node);
     if (module)

@@ -3,6 +3,7 @@
 #include "core/dtype.h"
 #include "core/log.h"
 #include "formats/embedded.h"
+#include "image/processor.h"
 #include "text/prompt.h"
 
 #include <math.h>
@@ -55,15 +56,22 @@ static ink_status convert(vl_model *m, const char *name, ink_tensor *t, ink_dtyp
     const ink_dtype from = t->dtype;
     const void *source = t->data;
     m->converted[m->n_converted++] = data;
+    if (from == INK_BF16 && to == INK_F32) { /* the usual case, exact: a loop that vectorises */
+#pragma omp parallel for num_threads(m->dev.threads)
+        for (int64_t i = 0; i < n; i++)
+            ((float *)data)[i] = bf16_to_f32(((const bf16 *)source)[i]);
+    } else {
 #pragma omp parallel for num_threads(m->dev.threads) reduction(+ : overflows)
-    for (int64_t i = 0; i < n; i++) {
-        const float v = load_f32(source, from, i);
-        store_f32(data, to, i, v);
-        overflows += isfinite(v) && !isfinite(load_f32(data, to, i));
+        for (int64_t i = 0; i < n; i++) {
+            const float v = load_f32(source, from, i);
+            store_f32(data, to, i, v);
+            overflows += isfinite(v) && !isfinite(load_f32(data, to, i));
+        }
     }
     if (overflows)
         return failure(INK_OUT_OF_RANGE, "%s: %lld values of %s do not fit %s; use another --dtype", m->label, (long long)overflows, name,
                        ink_dtype_name(to));
+    safetensors_release(m->st, t);
     t->data = data;
     t->dtype = to;
     return INK_OK;
@@ -177,10 +185,7 @@ static ink_status load(vl_model *m, const vl_model_options *o)
     if (!m->label)
         return INK_RESOURCE_EXHAUSTED;
     TRY(paddleocr_vl_config_read(&m->files, &m->config));
-    if (o->min_pixels > 0)
-        m->config.image.min_pixels = o->min_pixels;
-    if (o->max_pixels > 0)
-        m->config.image.max_pixels = o->max_pixels;
+    TRY(image_processor_limit(&m->config.image.min_pixels, &m->config.image.max_pixels, o->min_pixels, o->max_pixels));
     TRY(paddleocr_vl_config_check(&m->config, "the pixel limits given"));
     TRY(read_tokenizer(m, o));
     TRY(safetensors_open_model(&m->files, &m->st));
