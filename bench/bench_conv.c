@@ -24,18 +24,21 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {"patch-1024", 1024, 3, 14, 1152, 14, 14, 0}, {"patch-4744", 4744, 3, 14, 1152, 14, 14, 0},
-    {"L1-stem", 1, 3, 800, 32, 3, 2, 1},          {"L4-stem3", 1, 64, 400, 32, 3, 2, 1},
-    {"L6-stage1", 1, 48, 200, 48, 3, 1, 1},       {"L7-squeeze", 1, 336, 200, 64, 1, 1, 0},
-    {"L9-stage2", 1, 96, 100, 96, 3, 1, 1},       {"L12-pointwise", 1, 192, 50, 192, 1, 1, 0},
-    {"L14-squeeze", 1, 2176, 50, 512, 1, 1, 0},   {"L19-excite", 1, 1024, 25, 2048, 1, 1, 0},
+    {"patch-1024", 1024, 3, 14, 1152, 14, 14, 0},  {"patch-4744", 4744, 3, 14, 1152, 14, 14, 0},
+    {"L1-stem", 1, 3, 800, 32, 3, 2, 1},           {"L4-stem3", 1, 64, 400, 32, 3, 2, 1},
+    {"L6-stage1", 1, 48, 200, 48, 3, 1, 1},        {"L7-squeeze", 1, 336, 200, 64, 1, 1, 0},
+    {"L9-stage2", 1, 96, 100, 96, 3, 1, 1},        {"L12-pointwise", 1, 192, 50, 192, 1, 1, 0},
+    {"L14-squeeze", 1, 2176, 50, 512, 1, 1, 0},    {"L19-excite", 1, 1024, 25, 2048, 1, 1, 0},
     {"L23-RepVGG-100", 1, 256, 100, 256, 3, 1, 1}, {"L23-RepVGG-25", 1, 256, 25, 256, 3, 1, 1},
-    {"L24-down", 1, 256, 100, 256, 3, 2, 1},      {"L26-mask", 1, 64, 100, 64, 3, 1, 1},
+    {"L24-down", 1, 256, 100, 256, 3, 2, 1},       {"L26-mask", 1, 64, 100, 64, 3, 1, 1},
 };
 enum { MAX_ROUNDS = 64 };
 
 static int64_t out_size(const shape *s) { return (s->in + 2 * s->pad - s->k) / s->stride + 1; }
-static double gflop(const shape *s) { return 2e-9 * (double)(s->n * s->m * s->c * s->k * s->k) * (double)(out_size(s) * out_size(s)); }
+static double gflop(const shape *s)
+{
+    return 2e-9 * (double)(s->n * s->m * s->c * s->k * s->k) * (double)(out_size(s) * out_size(s));
+}
 
 /* ---- oneDNN ---- */
 
@@ -71,7 +74,8 @@ static void limit_peer(int isa)
 static peer_conv create_peer(const shape *s)
 {
     static const int argument[4] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST};
-    static const dnnl_query_t query[4] = {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_weights_md, dnnl_query_dst_md};
+    static const dnnl_query_t query[4] = {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_weights_md,
+                                          dnnl_query_dst_md};
     const int64_t o = out_size(s);
     dnnl_memory_desc_t x, w, b, y;
     dnnl_convolution_desc_t d;
@@ -124,15 +128,20 @@ typedef struct own_conv {
 static void create_own(own_conv *o, const shape *s, ink_dtype t, ink_layout layout, const device *d)
 {
     *o = (own_conv){0};
-    ink_tensor_init(&o->x, t, 4, layout == INK_NHWC ? (int64_t[]){s->n, s->in, s->in, s->c} : (int64_t[]){s->n, s->c, s->in, s->in}, NULL);
+    ink_tensor_init(&o->x, t, 4,
+                    layout == INK_NHWC ? (int64_t[]){s->n, s->in, s->in, s->c} : (int64_t[]){s->n, s->c, s->in, s->in},
+                    NULL);
     ink_tensor_init(&o->w, t, 4, (int64_t[]){s->m, s->c, s->k, s->k}, NULL);
     ink_tensor_init(&o->bias, t, 1, &s->m, NULL);
     o->x.layout = layout;
     o->x.data = bench_random(t, ink_tensor_numel(&o->x), 1, 1);
     o->w.data = bench_random(t, ink_tensor_numel(&o->w), 0.05, 2);
     o->bias.data = bench_random(t, s->m, 1, 3);
-    o->call.call = (op_call){.op = OP_conv2d, .in = {&o->x, &o->w, &o->bias}, .out = {&o->y},
-                             .attrs.conv2d = {{s->stride, s->stride}, {s->pad, s->pad, s->pad, s->pad}, {1, 1}, 1, PAD_EXPLICIT, ACT_NONE}};
+    o->call.call = (op_call){
+        .op = OP_conv2d,
+        .in = {&o->x, &o->w, &o->bias},
+        .out = {&o->y},
+        .attrs.conv2d = {{s->stride, s->stride}, {s->pad, s->pad, s->pad, s->pad}, {1, 1}, 1, PAD_EXPLICIT, ACT_NONE}};
     bench_prepare(&o->call, d);
     o->y.data = bench_alloc(ink_tensor_bytes(&o->y));
 }
@@ -144,17 +153,17 @@ static void destroy_own(own_conv *o)
 }
 
 /* Best time of some calls in a row, after a pause in which other libraries' threads stop spinning. */
-#define BEST(calls, statement)                      \
-    ({                                              \
-        double best_ = INFINITY;                    \
-        usleep(20000);                              \
-        statement;                                  \
-        for (int i_ = 0; i_ < (calls); i_++) {      \
-            double start_ = bench_now();            \
-            statement;                              \
+#define BEST(calls, statement)                         \
+    ({                                                 \
+        double best_ = INFINITY;                       \
+        usleep(20000);                                 \
+        statement;                                     \
+        for (int i_ = 0; i_ < (calls); i_++) {         \
+            double start_ = bench_now();               \
+            statement;                                 \
             best_ = fmin(best_, bench_now() - start_); \
-        }                                           \
-        best_;                                      \
+        }                                              \
+        best_;                                         \
     })
 
 typedef struct options {
@@ -176,9 +185,11 @@ static void measure(const options *o, const shape *s, ink_layout layout)
     if (o->peer)
         peer = create_peer(s);
 #endif
-    const roof ceiling = o->device.isa == ISA_AVX2 ? ROOF_AVX2 : ROOF_AVX512; /* also for amx rows: above 100 % there */
+    const roof ceiling =
+        o->device.isa == ISA_AVX2 ? ROOF_AVX2 : ROOF_AVX512; /* also for amx rows: above 100 % there */
     for (int r = 0; r < o->rounds; r++) {
-        double peak = roof_gflops(ceiling, o->peak_isa, o->device.threads), mine = BEST(calls, bench_run(&own.call)), its = NAN;
+        double peak = roof_gflops(ceiling, o->peak_isa, o->device.threads), mine = BEST(calls, bench_run(&own.call)),
+               its = NAN;
 #ifdef BENCH_HAVE_ONEDNN
         if (o->peer)
             its = BEST(calls, run_peer(&peer));
@@ -188,7 +199,8 @@ static void measure(const options *o, const shape *s, ink_layout layout)
         share[r] = work / mine / peak * 100;
         ratio[r] = its / mine;
     }
-    printf("%-15s %-4s %8.2f %8.1f %6.1f", s->name, ink_layout_name(layout), work, bench_median(speed, o->rounds), bench_median(share, o->rounds));
+    printf("%-15s %-4s %8.2f %8.1f %6.1f", s->name, ink_layout_name(layout), work, bench_median(speed, o->rounds),
+           bench_median(share, o->rounds));
     if (o->peer)
         printf(" %7.2f", bench_median(ratio, o->rounds));
     printf("  %s%s%s\n", own.call.kernel->name, o->peer ? " against " : "", peer.implementation);

@@ -1,4 +1,5 @@
-/* replay.c - runs a fuzz target once on each file of the folders given: the seeds, as an ordinary test, with any compiler. */
+/* replay.c - runs a fuzz target once on each file of the folders given: the seeds, as an ordinary test, with any compiler.
+ */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -42,7 +42,7 @@ endif()
 add_executable(with_static $program)
 target_link_libraries(with_static inkstone::static)
 END
-"$cmake" -S "$work/user" -B "$work/user/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" > "$work/user.log" 2>&1 &&
+"$cmake" -G Ninja -S "$work/user" -B "$work/user/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" > "$work/user.log" 2>&1 &&
   "$cmake" --build "$work/user/build" >> "$work/user.log" 2>&1 || { cat "$work/user.log"; fail "the CMake package cannot be used"; }
 
 for built in "$work/shared" "$work/static" "$work/user/build/with_shared" "$work/user/build/with_static"; do

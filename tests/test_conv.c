@@ -1,14 +1,14 @@
 /* test_conv.c - conv2d and fused_conv2d_add_act on reported failures (numbers of the field reports in the names), on every
  * row that this processor runs: exact small integers, layouts, groups, dilation, pads, empty tensors, wrong arguments. */
-#include "core/memory.h"
 #include "core/dtype.h"
+#include "core/memory.h"
 #include "core/rng.h"
 #include "ops/conv.h"
 #include "registry/registry.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +50,7 @@ static void setup(conv_case *k, op_id op, ink_dtype dtype, ink_layout layout, co
     assert_non_null(k->y.data = malloc(ink_tensor_bytes(&k->y) + 1));
 }
 
-static void teardown(conv_case *k)
-{
-    free(k->x.data), free(k->w.data), free(k->y.data);
-}
+static void teardown(conv_case *k) { free(k->x.data), free(k->w.data), free(k->y.data); }
 
 static void run(conv_case *k, const kernel *row)
 {
@@ -83,7 +80,8 @@ static double expected(const conv_case *k, const conv2d_geometry *g, int64_t n, 
     for (int64_t c = 0; c < per_group; c++)
         for (int64_t r = 0; r < g->k[0]; r++)
             for (int64_t q = 0; q < g->k[1]; q++) {
-                int64_t h = oh * g->stride[0] + r * g->dilation[0] - g->pad[0], w = ow * g->stride[1] + q * g->dilation[1] - g->pad[1];
+                int64_t h = oh * g->stride[0] + r * g->dilation[0] - g->pad[0],
+                        w = ow * g->stride[1] + q * g->dilation[1] - g->pad[1];
                 if (h >= 0 && h < g->in[0] && w >= 0 && w < g->in[1])
                     sum += load_f64(k->x.data, k->x.dtype, at(&k->x, n, first + c, h, w)) *
                            load_f64(k->w.data, k->w.dtype, ((m * per_group + c) * g->k[0] + r) * g->k[1] + q);
@@ -108,17 +106,19 @@ static void check_exact(conv_case *k, int64_t samples)
     const kernel_list *list = registry_list_of(INK_CPU, k->call.op);
     int64_t all = g.n * g.m * g.out[0] * g.out[1], count = samples && samples < all ? samples : all;
     for (int i = 0; i < list->count; i++) {
-        if (!serves(&list->rows[i], &k->call) || (samples && !list->rows[i].isa)) /* the portable row is slow on large cases */
+        if (!serves(&list->rows[i], &k->call) ||
+            (samples && !list->rows[i].isa)) /* the portable row is slow on large cases */
             continue;
         run(k, &list->rows[i]);
         for (int64_t j = 0; j < count; j++) {
             int64_t o = count < all ? (int64_t)rng_below(&r, (uint64_t)all) : j;
-            int64_t ow = o % g.out[1], oh = o / g.out[1] % g.out[0], m = o / g.out[1] / g.out[0] % g.m, n = o / g.out[1] / g.out[0] / g.m;
+            int64_t ow = o % g.out[1], oh = o / g.out[1] % g.out[0], m = o / g.out[1] / g.out[0] % g.m,
+                    n = o / g.out[1] / g.out[0] / g.m;
             double y = load_f64(k->y.data, k->y.dtype, at(&k->y, n, m, oh, ow));
             double e = rounded(k->y.dtype, expected(k, &g, n, m, oh, ow));
             if (y != e)
-                fail_msg("%s: output %lld,%lld,%lld,%lld is %g, expected %g", list->rows[i].name, (long long)n, (long long)m, (long long)oh,
-                         (long long)ow, y, e);
+                fail_msg("%s: output %lld,%lld,%lld,%lld is %g, expected %g", list->rows[i].name, (long long)n,
+                         (long long)m, (long long)oh, (long long)ow, y, e);
         }
         rows++;
     }
@@ -128,7 +128,8 @@ static void check_exact(conv_case *k, int64_t samples)
 static const ink_layout layouts[] = {INK_NCHW, INK_NHWC};
 static const ink_dtype dtypes[] = {INK_BF16, INK_F16, INK_F32};
 
-static void exact(const int64_t x[4], const int64_t w[4], const conv2d_attrs *a, int range, int64_t samples, int64_t oh, int64_t ow)
+static void exact(const int64_t x[4], const int64_t w[4], const conv2d_attrs *a, int range, int64_t samples, int64_t oh,
+                  int64_t ow)
 {
     for (int l = 0; l < 2; l++)
         for (int t = 0; t < 3; t++) {
@@ -163,7 +164,8 @@ static void test_15_layouts_agree(void **state)
     for (int64_t c = 0; c < 3; c++)
         for (int64_t h = 0; h < 7; h++)
             for (int64_t w = 0; w < 7; w++)
-                ((bf16 *)a.x.data)[at(&a.x, 0, c, h, w)] = ((bf16 *)b.x.data)[at(&b.x, 0, c, h, w)] = f32_to_bf16(rng_normal(&r));
+                ((bf16 *)a.x.data)[at(&a.x, 0, c, h, w)] = ((bf16 *)b.x.data)[at(&b.x, 0, c, h, w)] =
+                    f32_to_bf16(rng_normal(&r));
     const kernel_list *list = registry_list_of(INK_CPU, OP_conv2d);
     for (int i = 0; i < list->count; i++) {
         if (!serves(&list->rows[i], &a.call) || !serves(&list->rows[i], &b.call))
@@ -173,7 +175,8 @@ static void test_15_layouts_agree(void **state)
         for (int64_t m = 0; m < 5; m++)
             for (int64_t h = 0; h < 5; h++)
                 for (int64_t w = 0; w < 5; w++) { /* sums of 27 in two orders, then one rounding each */
-                    double p = load_f64(a.y.data, INK_BF16, at(&a.y, 0, m, h, w)), q = load_f64(b.y.data, INK_BF16, at(&b.y, 0, m, h, w));
+                    double p = load_f64(a.y.data, INK_BF16, at(&a.y, 0, m, h, w)),
+                           q = load_f64(b.y.data, INK_BF16, at(&b.y, 0, m, h, w));
                     assert_true(fabs(p - q) <= 0x1p-7 * fabs(p) + 1e-4);
                 }
     }
@@ -186,7 +189,8 @@ static void test_15_layouts_agree(void **state)
     x.layout = INK_NCHW;
     op_call c = {.op = OP_conv2d, .attrs.conv2d = plain, .in = {&x, &w}, .out = {&y}};
     assert_int_equal(op_infer(&c), INK_INVALID_ARGUMENT);
-    assert_string_equal(ink_last_error(), "conv2d: the input has 7 channels, the filter expects 3 x 1 groups (data_format nchw)");
+    assert_string_equal(ink_last_error(),
+                        "conv2d: the input has 7 channels, the filter expects 3 x 1 groups (data_format nchw)");
     x.layout = INK_LAYOUT_ANY;
     assert_int_equal(op_infer(&c), INK_INVALID_ARGUMENT);
     assert_string_equal(ink_last_error(), "conv2d: input layout is any, expected nchw or nhwc");
@@ -283,11 +287,14 @@ static void test_33_dimension_products(void **state)
     ink_tensor y = {0};
     assert_int_equal(infer_shape((int64_t[]){46341, 1, 46341, 1}, (int64_t[]){1, 1, 1, 1}, &plain, &y), INK_OK);
     assert_int_equal(ink_tensor_numel(&y), INT64_C(2147488281));
-    assert_int_equal(infer_shape((int64_t[]){1 << 30, 1, 1 << 30, 1 << 10}, (int64_t[]){1, 1, 1, 1}, &plain, &y), INK_INVALID_ARGUMENT);
+    assert_int_equal(infer_shape((int64_t[]){1 << 30, 1, 1 << 30, 1 << 10}, (int64_t[]){1, 1, 1, 1}, &plain, &y),
+                     INK_INVALID_ARGUMENT);
     assert_string_equal(ink_last_error(), "conv2d: tensor: the product of its dimensions does not fit 63 bits");
-    assert_int_equal(infer_shape((int64_t[]){1, 1, INT64_C(1) << 40, 1}, (int64_t[]){1, 1, 1, 1}, &plain, &y), INK_INVALID_ARGUMENT);
+    assert_int_equal(infer_shape((int64_t[]){1, 1, INT64_C(1) << 40, 1}, (int64_t[]){1, 1, 1, 1}, &plain, &y),
+                     INK_INVALID_ARGUMENT);
     assert_string_equal(ink_last_error(), "conv2d: height of 1099511627776 is over the limit of 2147483647");
-    assert_int_equal(infer_shape((int64_t[]){1, 4, 8, 8}, (int64_t[]){1, INT64_MAX / 2, 1, 1}, &(conv2d_attrs){{1, 1}, {0}, {1, 1}, 4, 0, 0}, &y),
+    assert_int_equal(infer_shape((int64_t[]){1, 4, 8, 8}, (int64_t[]){1, INT64_MAX / 2, 1, 1},
+                                 &(conv2d_attrs){{1, 1}, {0}, {1, 1}, 4, 0, 0}, &y),
                      INK_INVALID_ARGUMENT);
 }
 
@@ -305,7 +312,8 @@ static void test_34_attributes_are_checked(void **state)
         int64_t value;
         bool range; /* fails the range check, else "does not fit" or channels */
         const char *text;
-    } values[] = {{0, true, "0"}, {-1, true, "-1"}, {INT64_MAX, true, "9223372036854775807"}, {INT32_MAX, false, "2147483647"}};
+    } values[] = {
+        {0, true, "0"}, {-1, true, "-1"}, {INT64_MAX, true, "9223372036854775807"}, {INT32_MAX, false, "2147483647"}};
     for (int i = 0; i < 4; i++)
         for (int axis = 0; axis < 2; axis++) {
             char want[160];
@@ -361,7 +369,8 @@ static void test_38_asymmetric_pads(void **state)
     a.algorithm = PAD_SAME;
     a.strides[0] = a.strides[1] = 2;
     exact((int64_t[]){1, 3, 8, 6}, (int64_t[]){4, 3, 3, 3}, &a, 3, 0, 4, 3);
-    /* where the odd cell goes: ones under ones count the taps inside; 8 wide, stride 2, window 3: total 1, all at the end */
+    /* where the odd cell goes: ones under ones count the taps inside; 8 wide, stride 2, window 3: total 1, all at the end
+     */
     conv_case k;
     setup(&k, OP_conv2d, INK_BF16, INK_NCHW, (int64_t[]){1, 1, 8, 8}, (int64_t[]){1, 1, 3, 3}, &a, 1, 1);
     const kernel_list *list = registry_list_of(INK_CPU, OP_conv2d);
@@ -379,8 +388,9 @@ static void test_42_empty_filters_are_refused(void **state)
 {
     (void)state;
     ink_tensor y;
-    assert_int_equal(infer_shape((int64_t[]){1, 8, 8, 8}, (int64_t[]){8, 1, 3, 0}, &(conv2d_attrs){{1, 1}, {0}, {1, 1}, 8, 0, 0}, &y),
-                     INK_INVALID_ARGUMENT);
+    assert_int_equal(
+        infer_shape((int64_t[]){1, 8, 8, 8}, (int64_t[]){8, 1, 3, 0}, &(conv2d_attrs){{1, 1}, {0}, {1, 1}, 8, 0, 0}, &y),
+        INK_INVALID_ARGUMENT);
     assert_string_equal(ink_last_error(), "conv2d: the filter's width is 0");
     assert_int_equal(infer_shape((int64_t[]){1, 8, 1, 8}, (int64_t[]){8, 8, 0, 1}, &plain, &y), INK_INVALID_ARGUMENT);
     assert_string_equal(ink_last_error(), "conv2d: the filter's height is 0");

@@ -1,7 +1,7 @@
+#include "ops/conv.h"
 #include "conformance/conformance.h"
 #include "conformance/reference.h"
 #include "core/dtype.h"
-#include "ops/conv.h"
 
 #include <math.h>
 
@@ -46,7 +46,8 @@ static int64_t draw_channels(conf_case *k)
 static ink_status draw_conv(conf_case *k, ink_dtype dtype, ink_layout layout, bool fused)
 {
     conv2d_attrs *a = &k->call.attrs.conv2d;
-    int64_t in[2], window[2], c = draw_channels(k), m = draw_channels(k), n = conf_chance(k, 3) ? 0 : rng_range(&k->random, 1, 3);
+    int64_t in[2], window[2], c = draw_channels(k), m = draw_channels(k),
+                              n = conf_chance(k, 3) ? 0 : rng_range(&k->random, 1, 3);
     a->groups = conf_chance(k, 65) ? 1 : rng_range(&k->random, 2, 8);
     if (a->groups > 1 && conf_chance(k, 30)) /* depthwise, with multiplier */
         a->groups = c, c = 1, m = rng_range(&k->random, 1, 2);
@@ -100,7 +101,10 @@ static ink_status draw_conv(conf_case *k, ink_dtype dtype, ink_layout layout, bo
     return INK_OK;
 }
 
-static ink_status draw_conv2d(conf_case *k, ink_dtype dtype, ink_layout layout) { return draw_conv(k, dtype, layout, false); }
+static ink_status draw_conv2d(conf_case *k, ink_dtype dtype, ink_layout layout)
+{
+    return draw_conv(k, dtype, layout, false);
+}
 static ink_status draw_fused(conf_case *k, ink_dtype dtype, ink_layout layout) { return draw_conv(k, dtype, layout, true); }
 
 /* Element number of (image, channel, row, column) in a tensor of the given layout. */
@@ -111,7 +115,8 @@ static int64_t element(const ink_tensor *t, int64_t n, int64_t c, int64_t h, int
 }
 
 /* What one output sums up, bias and residual included; *exact: integers only, small enough for exact FP32 sums. */
-static ref_sum window_sum(const conf_case *k, const conv2d_geometry *g, int64_t n, int64_t m, int64_t oh, int64_t ow, bool *exact)
+static ref_sum window_sum(const conf_case *k, const conv2d_geometry *g, int64_t n, int64_t m, int64_t oh, int64_t ow,
+                          bool *exact)
 {
     const int64_t per_group = g->c / g->groups, first = m / (g->m / g->groups) * per_group;
     ref_sum s = {0};
@@ -119,7 +124,8 @@ static ref_sum window_sum(const conf_case *k, const conv2d_geometry *g, int64_t 
     for (int64_t c = 0; c < per_group; c++)
         for (int64_t r = 0; r < g->k[0]; r++)
             for (int64_t q = 0; q < g->k[1]; q++) {
-                int64_t h = oh * g->stride[0] + r * g->dilation[0] - g->pad[0], w = ow * g->stride[1] + q * g->dilation[1] - g->pad[1];
+                int64_t h = oh * g->stride[0] + r * g->dilation[0] - g->pad[0],
+                        w = ow * g->stride[1] + q * g->dilation[1] - g->pad[1];
                 if (h < 0 || h >= g->in[0] || w < 0 || w >= g->in[1])
                     continue;
                 double a = conf_in(k, 0, element(&k->in[0], n, first + c, h, w));
@@ -128,7 +134,8 @@ static ref_sum window_sum(const conf_case *k, const conv2d_geometry *g, int64_t 
                 ref_product(&s, a, b);
             }
     double bias = k->call.in[2] ? conf_in(k, 2, m) : 0;
-    double residual = k->call.op == OP_fused_conv2d_add_act && k->call.in[3] ? conf_in(k, 3, element(&k->out[0], n, m, oh, ow)) : 0;
+    double residual =
+        k->call.op == OP_fused_conv2d_add_act && k->call.in[3] ? conf_in(k, 3, element(&k->out[0], n, m, oh, ow)) : 0;
     ref_term(&s, bias);
     ref_term(&s, residual);
     *exact = *exact && bias == floor(bias) && residual == floor(residual) && s.magnitude < 0x1p24;

@@ -32,7 +32,8 @@ float conv_point(const conv_problem *p, int64_t image, int64_t m, int64_t oh, in
 /* Element number of output (image, channel, pixel) in y and in the residual. */
 static inline int64_t conv_out_index(const conv_problem *p, int64_t image, int64_t m, int64_t pixel)
 {
-    return p->channels_last ? (image * p->pixels + pixel) * p->out_channels + m : (image * p->out_channels + m) * p->pixels + pixel;
+    return p->channels_last ? (image * p->pixels + pixel) * p->out_channels + m
+                            : (image * p->out_channels + m) * p->pixels + pixel;
 }
 
 /* Recomputes every output whose window reaches over the border, by conv_point. For kernels that read zeros there, when the

@@ -70,7 +70,8 @@ float conv_point(const conv_problem *p, int64_t image, int64_t m, int64_t oh, in
                     continue;
                 int64_t at = p->channels_last ? ((image * p->h + ih) * p->w_in + iw) * p->channels + ch
                                               : ((image * p->channels + ch) * p->h + ih) * p->w_in + iw;
-                sum = fmaf(load_f32(p->x, p->dtype, at), load_f32(p->w, p->dtype, ((m * p->c + c) * p->kh + r) * p->kw + q), sum);
+                sum = fmaf(load_f32(p->x, p->dtype, at), load_f32(p->w, p->dtype, ((m * p->c + c) * p->kh + r) * p->kw + q),
+                           sum);
             }
         }
     return sum;
@@ -109,6 +110,7 @@ void conv_redo_border(const conv_problem *p, int threads)
 #pragma omp parallel for num_threads(threads)
     for (int64_t i = 0; i < rows; i++)
         for (int64_t ow = 0; ow < p->ow; ow++)
-            if (!window_inside(i % p->oh, p->h, p->kh, p->sh, p->dh, p->ph) || !window_inside(ow, p->w_in, p->kw, p->sw, p->dw, p->pw))
+            if (!window_inside(i % p->oh, p->h, p->kh, p->sh, p->dh, p->ph) ||
+                !window_inside(ow, p->w_in, p->kw, p->sw, p->dw, p->pw))
                 finish(p, i / (p->out_channels * p->oh), i / p->oh % p->out_channels, i % p->oh, ow);
 }

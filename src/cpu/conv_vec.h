@@ -29,11 +29,11 @@
 enum {
     ROWS = VF == 16 ? 12 : 6,
     COLUMNS = 2 * VF,
-    DEPTH = 256,                    /* products per pass over a band: a panel of DEPTH x COLUMNS floats stays in L1 */
-    BAND = 96,                      /* pixels per task: a multiple of ROWS and COLUMNS */
-    BLOCK = 480,                    /* output channels per task: the same */
-    LDA = DEPTH + 16,               /* floats between packed rows; not a power of two, for the caches' sake */
-    LDC_PIXELS = BLOCK + 16,        /* floats between rows of sums when they are pixels */
+    DEPTH = 256,             /* products per pass over a band: a panel of DEPTH x COLUMNS floats stays in L1 */
+    BAND = 96,               /* pixels per task: a multiple of ROWS and COLUMNS */
+    BLOCK = 480,             /* output channels per task: the same */
+    LDA = DEPTH + 16,        /* floats between packed rows; not a power of two, for the caches' sake */
+    LDC_PIXELS = BLOCK + 16, /* floats between rows of sums when they are pixels */
     WEIGHT_BYTES = 16 << 20,
 };
 _Static_assert(BAND % ROWS == 0 && BAND % COLUMNS == 0 && BLOCK % ROWS == 0 && BLOCK % COLUMNS == 0, "tiles must fit");
@@ -67,27 +67,38 @@ VEC_INLINE void tile(const int R, const float *a, int64_t lda, const float *b, i
     }
 }
 
-static __attribute__((noinline)) void tile_rows(int rows, const float *a, int64_t lda, const float *b, int64_t n, float *c, int64_t ldc,
-                                                bool first)
+static __attribute__((noinline)) void tile_rows(int rows, const float *a, int64_t lda, const float *b, int64_t n, float *c,
+                                                int64_t ldc, bool first)
 {
-#define CASE(R) case R: tile(R, a, lda, b, n, c, ldc, first); break;
+#define CASE(R) \
+    case R: tile(R, a, lda, b, n, c, ldc, first); break
     switch (rows) {
-    CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+        CASE(1);
+        CASE(2);
+        CASE(3);
+        CASE(4);
+        CASE(5);
+        CASE(6);
 #if defined(__AVX512F__)
-    CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+        CASE(7);
+        CASE(8);
+        CASE(9);
+        CASE(10);
+        CASE(11);
+        CASE(12);
 #endif
     }
 #undef CASE
 }
 
 /* rows x columns sums from packed a (rows lda apart) and panels of b (panel_step floats apart). */
-static void multiply(int64_t rows, int64_t panels, const float *a, int64_t lda, const float *b, int64_t panel_step, int64_t n, float *c,
-                     int64_t ldc, bool first)
+static void multiply(int64_t rows, int64_t panels, const float *a, int64_t lda, const float *b, int64_t panel_step,
+                     int64_t n, float *c, int64_t ldc, bool first)
 {
     for (int64_t j = 0; j < panels; j++)
         for (int64_t i = 0; i < rows; i += ROWS)
-            tile_rows((int)(rows - i < ROWS ? rows - i : ROWS), a + i * lda, lda, b + j * panel_step, n, c + i * ldc + j * COLUMNS, ldc,
-                      first);
+            tile_rows((int)(rows - i < ROWS ? rows - i : ROWS), a + i * lda, lda, b + j * panel_step, n,
+                      c + i * ldc + j * COLUMNS, ldc, first);
 }
 
 /* ---- copies ---- */
@@ -144,7 +155,7 @@ static bool all_finite(const float *v, int64_t n)
 
 /* ---- the filter ---- */
 
-typedef struct conv_blocks { /* how output channels are cut */
+typedef struct conv_blocks {        /* how output channels are cut */
     int64_t size, per_group, count; /* channels of a block, blocks of a group, blocks of all */
     int64_t lda;                    /* channels second: floats of a packed row */
     int64_t floats;                 /* of a packed block */
@@ -192,7 +203,8 @@ VEC_INLINE void pack_columns(float *d, const conv_problem *p, ink_dtype t, int64
 }
 
 /* Packs block `block`; part `part` of it: a half panel (channels last) or ROWS rows. Returns whether all is finite. */
-VEC_INLINE bool pack_weights(float *d, const conv_problem *p, ink_dtype t, const conv_blocks *b, int64_t block, int64_t part)
+VEC_INLINE bool pack_weights(float *d, const conv_problem *p, ink_dtype t, const conv_blocks *b, int64_t block,
+                             int64_t part)
 {
     int64_t first = block % b->per_group * b->size, left = p->m - first, base = block / b->per_group * p->m + first;
     left = left > b->size ? b->size : left;
@@ -218,7 +230,8 @@ VEC_INLINE bool pack_weights(float *d, const conv_problem *p, ink_dtype t, const
 /* ---- a band of x ---- */
 
 /* The part [from, to) of one run of a pixel's window, whose elements lo .. hi lie inside the image. */
-VEC_INLINE float *pack_run(float *o, const conv_problem *p, ink_dtype t, int64_t at, int64_t from, int64_t to, int64_t lo, int64_t hi)
+VEC_INLINE float *pack_run(float *o, const conv_problem *p, ink_dtype t, int64_t at, int64_t from, int64_t to, int64_t lo,
+                           int64_t hi)
 {
     lo = lo < from ? from : lo > to ? to : lo;
     hi = hi < lo ? lo : hi > to ? to : hi;
@@ -230,8 +243,8 @@ VEC_INLINE float *pack_run(float *o, const conv_problem *p, ink_dtype t, int64_t
 }
 
 /* Pixels first .. first + n of all images as rows of the products k0 .. k0 + kn, in the order (row, column, channel). */
-VEC_INLINE void pack_pixel_rows(float *d, const conv_problem *p, ink_dtype t, int64_t group, int64_t first, int64_t n, int64_t k0,
-                                int64_t kn)
+VEC_INLINE void pack_pixel_rows(float *d, const conv_problem *p, ink_dtype t, int64_t group, int64_t first, int64_t n,
+                                int64_t k0, int64_t kn)
 {
     const bool merged = p->groups == 1 && p->dw == 1; /* the taps of a filter row are contiguous */
     const int64_t run = merged ? p->kw * p->c : p->c, runs_per_row = merged ? 1 : p->kw;
@@ -279,9 +292,12 @@ static int stretches_of(stretch *s, const conv_problem *p, int64_t pixel, int64_
 }
 
 /* One product of n neighbouring outputs: x[iw], x[iw + step], ... behind element `row`, zero outside [0, width). */
-VEC_INLINE void gather(float *d, const void *x, ink_dtype t, int64_t row, int64_t iw, int64_t step, int64_t width, int64_t n)
+VEC_INLINE void gather(float *d, const void *x, ink_dtype t, int64_t row, int64_t iw, int64_t step, int64_t width,
+                       int64_t n)
 {
-    int64_t lo = iw < 0 ? (-iw + step - 1) / step : 0, hi = iw + (n - 1) * step < width ? n : iw >= width ? 0 : (width - iw + step - 1) / step;
+    int64_t lo = iw < 0 ? (-iw + step - 1) / step : 0, hi = iw + (n - 1) * step < width ? n
+                                                            : iw >= width               ? 0
+                                                                                        : (width - iw + step - 1) / step;
     lo = lo > n ? n : lo;
     hi = hi < lo ? lo : hi;
     clear(d, lo);
@@ -298,8 +314,8 @@ VEC_INLINE void gather(float *d, const void *x, ink_dtype t, int64_t row, int64_
 }
 
 /* Pixels first .. first + n of one image as panels [panel][k][COLUMNS], k = k0 .. k0 + kn in the filter's order. */
-VEC_INLINE void pack_pixel_panels(float *d, const conv_problem *p, ink_dtype t, int64_t image, int64_t group, int64_t first, int64_t n,
-                                  int64_t k0, int64_t kn)
+VEC_INLINE void pack_pixel_panels(float *d, const conv_problem *p, ink_dtype t, int64_t image, int64_t group, int64_t first,
+                                  int64_t n, int64_t k0, int64_t kn)
 {
     for (int64_t j = 0; j < n; j += COLUMNS, d += DEPTH * COLUMNS) {
         const int64_t columns = n - j < COLUMNS ? n - j : COLUMNS;
@@ -332,13 +348,15 @@ VEC_INLINE void pack_pixel_panels(float *d, const conv_problem *p, ink_dtype t, 
 /* ---- epilogue ---- */
 
 /* n sums of consecutive elements of y from `at`; bias by element (channels last) or one for all. */
-VEC_INLINE void store_run(const conv_problem *p, ink_dtype t, const float *sum, int64_t at, int64_t n, int64_t channel, bool by_element)
+VEC_INLINE void store_run(const conv_problem *p, ink_dtype t, const float *sum, int64_t at, int64_t n, int64_t channel,
+                          bool by_element)
 {
     float one = p->bias && !by_element ? load_f32(p->bias, p->bias_dtype, channel) : 0;
     for (int64_t i = 0; i < n; i += VF) {
         vf v = v_load(sum + i);
         if (p->bias && by_element)
-            v = v_add(v, p->bias_dtype == INK_F32 ? v_get(p->bias, INK_F32, channel + i, n - i) : v_get(p->bias, t, channel + i, n - i));
+            v = v_add(v, p->bias_dtype == INK_F32 ? v_get(p->bias, INK_F32, channel + i, n - i)
+                                                  : v_get(p->bias, t, channel + i, n - i));
         else if (p->bias)
             v = v_add(v, v_set(one));
         if (p->residual)
@@ -361,11 +379,13 @@ static conv_bands bands_of(const conv_problem *p)
     return b;
 }
 
-VEC_INLINE void run_task(const conv_problem *p, ink_dtype t, const conv_blocks *b, const conv_bands *bands, const float *w, int64_t block,
-                         int64_t band, float *packed, float *sums)
+VEC_INLINE void run_task(const conv_problem *p, ink_dtype t, const conv_blocks *b, const conv_bands *bands, const float *w,
+                         int64_t block, int64_t band, float *packed, float *sums)
 {
-    const int64_t group = block / b->per_group, m0 = block % b->per_group * b->size, m = p->m - m0 < b->size ? p->m - m0 : b->size;
-    const int64_t image = p->channels_last ? 0 : band / bands->per_image, all = p->channels_last ? p->images * p->pixels : p->pixels;
+    const int64_t group = block / b->per_group, m0 = block % b->per_group * b->size,
+                  m = p->m - m0 < b->size ? p->m - m0 : b->size;
+    const int64_t image = p->channels_last ? 0 : band / bands->per_image,
+                  all = p->channels_last ? p->images * p->pixels : p->pixels;
     const int64_t first = (p->channels_last ? band : band % bands->per_image) * bands->size;
     const int64_t n = all - first < bands->size ? all - first : bands->size, channel = group * p->m + m0;
     const int64_t ldc = p->channels_last ? LDC_PIXELS : BAND;
@@ -373,7 +393,8 @@ VEC_INLINE void run_task(const conv_problem *p, ink_dtype t, const conv_blocks *
         int64_t kn = p->depth - k0 < DEPTH ? p->depth - k0 : DEPTH;
         if (p->channels_last) {
             pack_pixel_rows(packed, p, t, group, first, n, k0, kn);
-            multiply(n, (m + COLUMNS - 1) / COLUMNS, packed, LDA, w + k0 * COLUMNS, p->depth * COLUMNS, kn, sums, ldc, k0 == 0);
+            multiply(n, (m + COLUMNS - 1) / COLUMNS, packed, LDA, w + k0 * COLUMNS, p->depth * COLUMNS, kn, sums, ldc,
+                     k0 == 0);
         } else {
             pack_pixel_panels(packed, p, t, image, group, first, n, k0, kn);
             multiply(m, (n + COLUMNS - 1) / COLUMNS, w + k0, b->lda, packed, DEPTH * COLUMNS, kn, sums, ldc, k0 == 0);
@@ -384,7 +405,8 @@ VEC_INLINE void run_task(const conv_problem *p, ink_dtype t, const conv_blocks *
             store_run(p, t, sums + i * ldc, (first + i) * p->out_channels + channel, m, channel, true);
     else
         for (int64_t i = 0; i < m; i++)
-            store_run(p, t, sums + i * ldc, (image * p->out_channels + channel + i) * p->pixels + first, n, channel + i, false);
+            store_run(p, t, sums + i * ldc, (image * p->out_channels + channel + i) * p->pixels + first, n, channel + i,
+                      false);
 }
 
 VEC_INLINE ink_status conv_vector(const op_call *call, ink_dtype t)
@@ -397,8 +419,9 @@ VEC_INLINE ink_status conv_vector(const op_call *call, ink_dtype t)
     int nonfinite = 0;
     if (!bands.count)
         return INK_OK;
-#pragma omp parallel num_threads(call->threads) reduction(| : nonfinite) \
-    if ((double)p.images * (double)p.pixels * (double)p.out_channels * (double)p.depth > 2e5)
+#pragma omp parallel num_threads(call->threads) \
+    reduction(|                                 \
+              : nonfinite) if ((double)p.images * (double)p.pixels * (double)p.out_channels * (double)p.depth > 2e5)
     {
         float *packed = scratch + thread_index() * (PACKED_FLOATS + SUM_FLOATS), *sums = packed + PACKED_FLOATS;
         for (int64_t from = 0; from < b.count; from += b.per_pass) {
@@ -408,7 +431,8 @@ VEC_INLINE ink_status conv_vector(const op_call *call, ink_dtype t)
                 nonfinite |= !pack_weights(weights + i / parts * b.floats, &p, t, &b, from + i / parts, i % parts);
 #pragma omp for schedule(dynamic, 1)
             for (int64_t i = 0; i < blocks * bands.count; i++)
-                run_task(&p, t, &b, &bands, weights + i / bands.count * b.floats, from + i / bands.count, i % bands.count, packed, sums);
+                run_task(&p, t, &b, &bands, weights + i / bands.count * b.floats, from + i / bands.count, i % bands.count,
+                         packed, sums);
         }
     }
     if (nonfinite)

@@ -44,8 +44,10 @@ static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel,
                          const char *ahead, int64_t step)
 {
     switch (rows) {
+        /* clang-format off */
         DOT_CASE(1) DOT_CASE(2) DOT_CASE(3) DOT_CASE(4) DOT_CASE(5) DOT_CASE(6) DOT_CASE(7)
         DOT_CASE(8) DOT_CASE(9) DOT_CASE(10) DOT_CASE(11) DOT_CASE(12) DOT_CASE(13) DOT_CASE(14)
+        /* clang-format on */
     }
 }
 

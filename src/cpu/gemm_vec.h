@@ -51,9 +51,13 @@ static void gemm_multiply_f32(int rows, const uint32_t *strip, const uint32_t *p
                               const char *ahead, int64_t step)
 {
     switch (rows) {
+        /* clang-format off */
         GEMM_CASE(1) GEMM_CASE(2) GEMM_CASE(3) GEMM_CASE(4) GEMM_CASE(5) GEMM_CASE(6)
+        /* clang-format on */
 #if defined(__AVX512F__)
+        /* clang-format off */
         GEMM_CASE(7) GEMM_CASE(8) GEMM_CASE(9) GEMM_CASE(10) GEMM_CASE(11) GEMM_CASE(12) GEMM_CASE(13) GEMM_CASE(14)
+        /* clang-format on */
 #endif
     }
 }
