@@ -155,9 +155,19 @@ static inline void run_to_end(session *s)
 
 static inline void assert_same_ids(const sequence *q, const int32_t *ids, size_t n, const char *what)
 {
-    if (q->generated.count != n || memcmp(q->generated.ids, ids, n * sizeof *ids) != 0)
+    if (q->generated.count != n || (n && memcmp(q->generated.ids, ids, n * sizeof *ids) != 0))
         fail_msg("%s: %zu tokens \"%s\", expected %zu", what, q->generated.count, strbuf_text(&q->text), n);
 }
+
+/* Under a sanitizer only the small images are read: every path is the same, and the time bearable. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { SANITIZED = 1 };
+#elif defined(__has_feature)
+enum { SANITIZED = __has_feature(address_sanitizer) };
+#else
+enum { SANITIZED = 0 };
+#endif
+static inline bool skipped(int i) { return SANITIZED && i != 0 && i != 4 && i != 9 && i != SAMPLE_BLANK; }
 
 /* Answer of one sample, checked against the recording. */
 static inline void check_sample(session *s, const sample *x)
