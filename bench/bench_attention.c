@@ -40,20 +40,20 @@ static double best_of(const bench_call *b, int calls)
 
 static void against_peaks(const options *o, const bench_call *b, const char *what, double flops)
 {
-    double seconds[MAX_ROUNDS], share[PEAK_COUNT][MAX_ROUNDS];
+    double seconds[MAX_ROUNDS], share[ROOF_COUNT][MAX_ROUNDS];
     const int calls = flops > 2e10 ? 1 : flops > 2e9 ? 3 : 8;
     for (int r = 0; r < o->rounds; r++) {
-        double before[PEAK_COUNT];
-        for (int p = 0; p < PEAK_COUNT; p++)
-            before[p] = bench_peak_gflops((bench_peak)p, o->isa, o->device.threads);
+        double before[ROOF_COUNT];
+        for (int p = 0; p < ROOF_COUNT; p++)
+            before[p] = roof_gflops((roof)p, o->isa, o->device.threads);
         seconds[r] = best_of(b, calls);
-        for (int p = 0; p < PEAK_COUNT; p++)
+        for (int p = 0; p < ROOF_COUNT; p++)
             share[p][r] = before[p] > 0 ? flops / seconds[r] * 1e-9 / before[p] : 0;
     }
     double s = bench_median(seconds, o->rounds);
     printf("%-34s %-34s %9.3f ms %8.1f GFLOP/s", what, b->kernel->name, s * 1e3, flops / s * 1e-9);
-    for (int p = 0; p < PEAK_COUNT; p++)
-        printf("  %s %.1f%%", bench_peak_name((bench_peak)p), 100 * bench_median(share[p], o->rounds));
+    for (int p = 0; p < ROOF_COUNT; p++)
+        printf("  %s %.1f%%", roof_name((roof)p), 100 * bench_median(share[p], o->rounds));
     printf("\n");
     fflush(stdout);
 }
@@ -147,7 +147,7 @@ static void decode(const options *o, int64_t batch, int64_t keys)
     const int64_t calls = p.blocks / (batch * p.width);
     int64_t next = 0;
     for (int r = 0; r < o->rounds; r++) {
-        read[r] = bench_read_bandwidth(o->memory, o->pool_bytes, o->device.threads);
+        read[r] = roof_read_bandwidth(o->memory, o->pool_bytes, o->device.threads);
         double spent = 0;
         for (int64_t i = 0; i < calls; i++) {
             next = paged_fill(&p, next);
@@ -178,7 +178,7 @@ static void softmax(const options *o, int64_t n)
     y.data = bench_alloc(ink_tensor_bytes(&y));
     const double bytes = 2.0 * (double)ink_tensor_bytes(&x);
     for (int r = 0; r < o->rounds; r++) {
-        double read = bench_read_bandwidth(o->memory, o->pool_bytes, o->device.threads);
+        double read = roof_read_bandwidth(o->memory, o->pool_bytes, o->device.threads);
         seconds[r] = best_of(&b, 3);
         share[r] = bytes / seconds[r] * 1e-9 / read;
     }

@@ -176,14 +176,14 @@ static void measure(const options *o, const shape *s, ink_layout layout)
     if (o->peer)
         peer = create_peer(s);
 #endif
-    const bench_peak ceiling = o->device.isa == ISA_AVX2 ? PEAK_AVX2 : PEAK_AVX512; /* also for amx rows: above 100 % there */
+    const roof ceiling = o->device.isa == ISA_AVX2 ? ROOF_AVX2 : ROOF_AVX512; /* also for amx rows: above 100 % there */
     for (int r = 0; r < o->rounds; r++) {
-        double peak = bench_peak_gflops(ceiling, o->peak_isa, o->device.threads), mine = BEST(calls, bench_run(&own.call)), its = NAN;
+        double peak = roof_gflops(ceiling, o->peak_isa, o->device.threads), mine = BEST(calls, bench_run(&own.call)), its = NAN;
 #ifdef BENCH_HAVE_ONEDNN
         if (o->peer)
             its = BEST(calls, run_peer(&peer));
 #endif
-        peak = fmax(peak, bench_peak_gflops(ceiling, o->peak_isa, o->device.threads));
+        peak = fmax(peak, roof_gflops(ceiling, o->peak_isa, o->device.threads));
         speed[r] = work / mine;
         share[r] = work / mine / peak * 100;
         ratio[r] = its / mine;

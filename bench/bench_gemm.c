@@ -47,8 +47,8 @@ typedef struct options {
 } options;
 
 typedef struct result {
-    bench_peak own;
-    double gflops, peak[PEAK_COUNT], of_peak, peer_ratio[MAX_PEERS]; /* peer's time over ours */
+    roof own;
+    double gflops, peak[ROOF_COUNT], of_peak, peer_ratio[MAX_PEERS]; /* peer's time over ours */
 } result;
 
 /* Best time of some calls in a row, after a pause in which other libraries' threads stop spinning. */
@@ -66,21 +66,21 @@ typedef struct result {
     })
 
 /* The loop that does what the kernel's inner loop does. */
-static bench_peak own_peak(const kernel *k)
+static roof own_peak(const kernel *k)
 {
     if (k->isa == ISA_AMX)
-        return PEAK_AMX_BF16;
-    return k->isa == ISA_AVX512 ? (strstr(k->name, "_dot_") ? PEAK_AVX512_BF16 : PEAK_AVX512) : PEAK_AVX2;
+        return ROOF_AMX_BF16;
+    return k->isa == ISA_AVX512 ? (strstr(k->name, "_dot_") ? ROOF_AVX512_BF16 : ROOF_AVX512) : ROOF_AVX2;
 }
 
 static void measure(const options *o, bench_call *b, void *const *state, double flops, result *r)
 {
-    double ours[MAX_ROUNDS], peak[PEAK_COUNT][MAX_ROUNDS], of[MAX_ROUNDS], ratio[MAX_PEERS][MAX_ROUNDS];
+    double ours[MAX_ROUNDS], peak[ROOF_COUNT][MAX_ROUNDS], of[MAX_ROUNDS], ratio[MAX_PEERS][MAX_ROUNDS];
     r->own = own_peak(b->kernel);
     const int calls = flops > 2e10 ? 2 : flops > 2e9 ? 4 : 12;
     for (int t = 0; t < o->rounds; t++) {
-        for (int p = 0; p < PEAK_COUNT; p++)
-            peak[p][t] = bench_peak_gflops((bench_peak)p, o->peak_isa, o->device.threads);
+        for (int p = 0; p < ROOF_COUNT; p++)
+            peak[p][t] = roof_gflops((roof)p, o->peak_isa, o->device.threads);
         ours[t] = BEST(calls, bench_run(b));
         for (int p = 0; p < o->n_peers; p++)
             ratio[p][t] = state[p] ? BEST(calls, o->peers[p]->run(state[p])) / ours[t] : NAN;
@@ -88,7 +88,7 @@ static void measure(const options *o, bench_call *b, void *const *state, double 
     }
     r->gflops = flops / bench_median(ours, o->rounds) * 1e-9;
     r->of_peak = bench_median(of, o->rounds);
-    for (int p = 0; p < PEAK_COUNT; p++)
+    for (int p = 0; p < ROOF_COUNT; p++)
         r->peak[p] = bench_median(peak[p], o->rounds);
     for (int p = 0; p < o->n_peers; p++)
         r->peer_ratio[p] = bench_median(ratio[p], o->rounds);
@@ -155,7 +155,7 @@ static void print_summary(const options *o, int64_t m, const result *r, int n)
         }
         faster += log(best) / n;
     }
-    printf("# m %lld: geometric mean %.1f%% of %s", (long long)m, 100 * exp(of), bench_peak_name(r[0].own));
+    printf("# m %lld: geometric mean %.1f%% of %s", (long long)m, 100 * exp(of), roof_name(r[0].own));
     for (int p = 0; p < o->n_peers; p++)
         printf("; %s %.3fx, least %.3fx", o->peers[p]->name, exp(ratio[p]), least[p]);
     if (o->n_peers)
@@ -205,8 +205,8 @@ int main(int argc, char **argv)
     printf("# %s, %s, %d threads, act %s, medians of %d rounds\n", o.device.name, ink_dtype_name(o.dtype), o.device.threads, activation_name(o.act), o.rounds);
     for (int p = 0; p < o.n_peers; p++)
         printf("# peer %s: %s, %s\n", o.peers[p]->name, o.peers[p]->about(), ink_dtype_name(o.peer_dtype));
-    for (int p = 0; p < PEAK_COUNT; p++)
-        printf("# %s: %.1f GFLOP/s\n", bench_peak_name((bench_peak)p), bench_peak_gflops((bench_peak)p, o.peak_isa, o.device.threads));
+    for (int p = 0; p < ROOF_COUNT; p++)
+        printf("# %s: %.1f GFLOP/s\n", roof_name((roof)p), roof_gflops((roof)p, o.peak_isa, o.device.threads));
     print_head(&o);
     for (int i = 0; i < n_ms; i++) {
         result r[32];

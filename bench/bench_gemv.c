@@ -44,8 +44,8 @@ static void run_shape(const options *o, int64_t m, int64_t n, int64_t k, bool ga
     y.data = bench_alloc(ink_tensor_bytes(&y));
     double time[MAX_ROUNDS], ratio[MAX_ROUNDS], peak[MAX_ROUNDS];
     for (int r = 0; r < o->rounds; r++) {
-        double bandwidth = bench_read_bandwidth(o->weights, step * (size_t)copies, o->device.threads);
-        peak[r] = bench_peak_gflops(o->isa >= ISA_AVX512 ? PEAK_AVX512 : PEAK_AVX2, o->isa, o->device.threads);
+        double bandwidth = roof_read_bandwidth(o->weights, step * (size_t)copies, o->device.threads);
+        peak[r] = roof_gflops(o->isa >= ISA_AVX512 ? ROOF_AVX512 : ROOF_AVX2, o->isa, o->device.threads);
         time[r] = INFINITY;
         for (int pass = 0; pass < 3; pass++) {
             double start = bench_now();
@@ -56,7 +56,7 @@ static void run_shape(const options *o, int64_t m, int64_t n, int64_t k, bool ga
             }
             time[r] = fmin(time[r], (bench_now() - start) / copies);
         }
-        bandwidth = fmax(bandwidth, bench_read_bandwidth(o->weights, step * (size_t)copies, o->device.threads));
+        bandwidth = fmax(bandwidth, roof_read_bandwidth(o->weights, step * (size_t)copies, o->device.threads));
         ratio[r] = (double)step / time[r] * 1e-9 / bandwidth;
     }
     const double t = bench_median(time, o->rounds), gb = (double)step / t * 1e-9, gflops = 2e-9 * (double)(m * n * k) * (gated ? 2 : 1) / t;
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
     o.bytes = o.bytes > largest ? o.bytes : largest;
     o.weights = bench_random(o.dtype, (int64_t)(o.bytes / element), 0.03, 3);
     printf("# %s, %s, read %.1f GB/s, medians of %d rounds\n", o.device.name, ink_dtype_name(o.dtype),
-           bench_read_bandwidth(o.weights, o.bytes, o.device.threads), o.rounds);
+           roof_read_bandwidth(o.weights, o.bytes, o.device.threads), o.rounds);
     if (o.csv)
         printf("m,n,k,kernel,us,gbps,of_read,gflops,of_fma\n");
     for (int i = 0; i < n_ms; i++)

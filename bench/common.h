@@ -4,20 +4,13 @@
  * result and report ratios. */
 #ifndef BENCH_COMMON_H
 #define BENCH_COMMON_H
+#include "cpu/roof.h"
 #include "registry/registry.h"
 
 double bench_now(void); /* seconds */
 /* From now on bench_now counts the processor time of the calling thread instead of wall time: for runs with one thread on a
  * machine that others use too. What they do to caches and memory still shows. */
 void bench_use_cpu_time(void);
-
-/* Multiply-add loops on registers only; 2 operations per multiply-add, in GFLOP/s. 0: the processor cannot. */
-typedef enum bench_peak { PEAK_AVX2, PEAK_AVX512, PEAK_AVX512_BF16, PEAK_AMX_BF16, PEAK_COUNT } bench_peak;
-const char *bench_peak_name(bench_peak p);
-double bench_peak_gflops(bench_peak p, int isa /* cpu_isa of the processor */, int threads);
-
-/* Best of several passes over a buffer much larger than the caches, every thread summing its part; GB/s. */
-double bench_read_bandwidth(const void *data, size_t bytes, int threads);
 
 /* N(0, scale^2), page-aligned; exits when memory is short. Free with free(). */
 void *bench_random(ink_dtype t, int64_t count, double scale, uint64_t seed);

@@ -3,6 +3,7 @@
 
 #include "core/memory.h"
 #include "core/rng.h"
+#include "cpu/roof.h"
 #include "engine/teacher.h"
 #include "models/paddleocr_vl/synth.h"
 
@@ -66,31 +67,34 @@ static double peak_resident_mb(void)
     return (double)u.ru_maxrss / 1024;
 }
 
-/* Bytes per second of all threads reading a large buffer: what decoding can reach at most. */
-static double read_bandwidth(int threads)
+/* What decoding can reach at most: all threads reading the checkpoint where it lies, in bytes per second. 0 when it is so
+ * small that caches would answer. */
+static double read_bandwidth(const vl_model *m)
 {
-    const size_t n = (size_t)48 << 20; /* of 8 bytes */
-    uint64_t *p = alloc_aligned(n * 8), total = 0;
-    double best = 0;
-    if (!p)
-        return 0;
-#pragma omp parallel for num_threads(threads)
-    for (size_t i = 0; i < n; i++)
-        p[i] = i;
-    for (int round = 0; round < 4; round++) {
-        double start = now();
-        uint64_t sum = 0;
-#pragma omp parallel for num_threads(threads) reduction(+ : sum)
-        for (size_t i = 0; i < n; i++)
-            sum += p[i];
-        double rate = (double)(n * 8) / (now() - start);
-        best = rate > best ? rate : best;
-        total += sum;
+    const char *low = NULL, *high = NULL;
+    for (size_t i = 0; i < safetensors_count(m->st); i++) {
+        const safetensors_entry *e = safetensors_at(m->st, i);
+        const char *at = e->tensor.data;
+        if (!e->usable || (low && strcmp(e->file, safetensors_at(m->st, 0)->file)))
+            continue; /* of shards, the first one's */
+        low = !low || at < low ? at : low;
+        high = !high || at + e->bytes > high ? at + e->bytes : high;
     }
-    if (total == 1)
-        puts("");
-    free(p);
-    return best;
+    if (low)
+        low += -(uintptr_t)low % 64;
+    size_t bytes = low && high > low ? (size_t)(high - low) : 0;
+    return bytes < (size_t)1 << 29 ? 0 : roof_read_bandwidth(low, bytes, m->dev.threads) * 1e9;
+}
+
+static void print_roofs(const device *d)
+{
+    printf("ceilings measured now, GFLOP/s:");
+    for (int r = 0; r < ROOF_COUNT; r++) {
+        double g = roof_gflops((roof)r, d->isa, d->threads);
+        if (g > 0)
+            printf("  %s %.0f", roof_name((roof)r), g);
+    }
+    putchar('\n');
 }
 
 static void step_profile(session *s, const bench_arguments *a)
@@ -133,8 +137,11 @@ static ink_status bench_vision(session *s, const bench_arguments *a, int width, 
     for (size_t i = 0; i < p->count; i++)
         flops += p->entries[i].cost.flops / a->repeat;
     double ms = median(times, a->repeat);
-    printf("vision + projector %dx%d: %lld patches, %.1f ms, %.1f GFLOP, %.1f GFLOP/s\n", width, height, (long long)patches,
-           ms, flops * 1e-9, flops / ms * 1e-6);
+    const roof fma = session_model(s)->dev.isa >= ISA_AVX512 ? ROOF_AVX512 : ROOF_AVX2;
+    double peak = roof_gflops(fma, session_model(s)->dev.isa, session_model(s)->dev.threads);
+    printf("vision + projector %dx%d: %lld patches, %.1f ms, %.1f GFLOP, %.1f GFLOP/s = %.0f %% of %s; GEMM calls in FP32: %lld\n",
+           width, height, (long long)patches, ms, flops * 1e-9, flops / ms * 1e-6, peak > 0 ? 100 * flops / ms * 1e-6 / peak : 0,
+           roof_name(fma), (long long)profile_fp32_gemms(p) / a->repeat);
     step_profile(s, a);
     return INK_OK;
 }
@@ -165,7 +172,7 @@ static double step_weight_bytes(const vl_model *m)
     return m->weights.head_is_tied ? bytes : bytes - (double)ink_tensor_bytes(&m->weights.embed_tokens);
 }
 
-static ink_status bench_decode(session *s, const bench_arguments *a, int64_t context, double bandwidth)
+static ink_status bench_decode(session *s, const bench_arguments *a, int64_t context)
 {
     enum { STEPS = 24 };
     sequence *q[64] = {0};
@@ -197,12 +204,13 @@ static ink_status bench_decode(session *s, const bench_arguments *a, int64_t con
     double t = median(times, n);
     double kv = 2.0 * m->config.text.num_hidden_layers * m->config.text.num_key_value_heads * m->config.text.head_dim *
                 (double)ink_dtype_size(m->dtypes[2]) * (double)context * a->sequences;
-    double bytes = step_weight_bytes(m) + kv;
-    printf("context %lld, %d sequence%s: prefill %.1f ms (%.0f tokens/s), decode %.2f ms a step, %.1f tokens/s, %.1f GB/s "
-           "= %.0f %% of %.1f GB/s read\n",
+    double bytes = step_weight_bytes(m) + kv, bandwidth = read_bandwidth(m);
+    printf("context %lld, %d sequence%s: prefill %.1f ms (%.0f tokens/s), decode %.2f ms a step, %.1f tokens/s, %.1f GB/s",
            (long long)context, a->sequences, a->sequences == 1 ? "" : "s", prefill / a->sequences,
-           (double)context * a->sequences / prefill * 1e3, t * 1e3, a->sequences / t, bytes / t * 1e-9,
-           100 * bytes / t / bandwidth, bandwidth * 1e-9);
+           (double)context * a->sequences / prefill * 1e3, t * 1e3, a->sequences / t, bytes / t * 1e-9);
+    if (bandwidth > 0)
+        printf(" = %.0f %% of %.1f GB/s read", 100 * bytes / t / bandwidth, bandwidth * 1e-9);
+    putchar('\n');
     step_profile(s, a);
     return INK_OK;
 }
@@ -253,15 +261,18 @@ static ink_status bench_all(const bench_arguments *a)
     printf("weights: visual %.1f MB %s, mlp_AR %.1f MB %s, language_model %.1f MB %s\n",
            (double)m->memory.weights[0] * 1e-6, ink_dtype_name(m->dtypes[0]), (double)m->memory.weights[1] * 1e-6,
            ink_dtype_name(m->dtypes[1]), (double)m->memory.weights[2] * 1e-6, ink_dtype_name(m->dtypes[2]));
+    printf("tower (visual + mlp_AR): weights %.1f MB, activations %.1f MB at the upper bounds\n",
+           (double)(m->memory.weights[0] + m->memory.weights[1]) * 1e-6,
+           (double)(plan_arena_bytes(m->plans[VL_VISION]) + plan_arena_bytes(m->plans[VL_PROJECTOR])) * 1e-6);
+    print_roofs(&m->dev);
     for (int i = 0; i < a->n_images && status == INK_OK; i++)
         status = bench_vision(s, a, a->widths[i], a->heights[i]);
     double resident = peak_resident_mb(), file = (double)safetensors_bytes(m->st) / 1048576;
-    double bandwidth = read_bandwidth(m->dev.threads);
     for (int i = 0; i < a->n_contexts && status == INK_OK; i++)
-        status = bench_decode(s, a, a->contexts[i], bandwidth);
+        status = bench_decode(s, a, a->contexts[i]);
     if (status == INK_OK)
-        printf("peak resident after vision %.0f MB, at the end %.0f MB (with the 403 MB bandwidth buffer); tensors in the "
-               "file %.0f MB\n",
+        printf("peak resident after vision %.0f MiB, at the end, with every byte of the checkpoint read, %.0f MiB; tensors in the "
+               "file %.0f MiB\n",
                resident, peak_resident_mb(), file);
     session_free(s);
     vl_model_free(m);

@@ -37,7 +37,7 @@ static ink_status failure_va(ink_status s, const char *suffix, const char *fmt, 
     return s;
 }
 
-ink_status failure(ink_status s, const char *fmt, ...)
+ink_status(failure)(ink_status s, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);

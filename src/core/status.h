@@ -5,6 +5,9 @@
 
 /* Sets this thread's message and returns `s`. Names the op or file, the value and what was expected. */
 ink_status failure(ink_status s, const char *fmt, ...) INK_PRINTF(2, 3);
+#ifdef __clang_analyzer__ /* which cannot see that it returns what it is given */
+#define failure(s, ...) (failure(s, __VA_ARGS__), (s))
+#endif
 
 /* Puts `prefix: ` in front of this thread's message (e.g. the file being read) and returns `s`. */
 ink_status failure_in(ink_status s, const char *fmt, ...) INK_PRINTF(2, 3);

@@ -243,13 +243,12 @@ VEC_INLINE void pack_pixel_rows(float *d, const conv_problem *p, ink_dtype t, in
         for (int64_t r = r0, q = q0, from = from0; left > 0; from = 0) {
             int64_t to = run - from < left ? run : from + left, lo = 0, hi = run;
             int64_t ih = oh * p->sh + r * p->dh - p->ph, iw = ow * p->sw + q * p->dw - p->pw;
-            if (ih < 0 || ih >= p->h)
+            if (ih < 0 || ih >= p->h || (!merged && (iw < 0 || iw >= p->w_in)))
                 hi = 0;
             else if (merged) {
                 lo = iw < 0 ? -iw * p->c : 0;
                 hi = iw + p->kw > p->w_in ? (p->w_in - iw) * p->c : run;
-            } else if (iw < 0 || iw >= p->w_in)
-                hi = 0;
+            }
             o = pack_run(o, p, t, ((image * p->h + ih) * p->w_in + iw) * p->channels + group * p->c, from, to, lo, hi);
             left -= to - from;
             if (++q == runs_per_row)

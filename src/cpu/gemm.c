@@ -130,12 +130,15 @@ static void multiply_panel(const gemm_tile *t, const gemm_job *j, const layout *
         const int64_t k0 = b * l->depth, words = round_up(ceil_div(min64(l->depth, j->k - k0), t->elements), t->chunk);
         const int64_t chunks = words / t->chunk;
         const uint32_t *strip = strips + round_up(rows, t->mr) * (k0 / t->elements), *block = panel + t->nr * (k0 / t->elements);
-        const char *ahead = (const char *)(block + t->nr * words), *end = ahead + t->nr * words * 4; /* the block after this one */
-        for (int64_t i = 0; i < rows; i += t->mr, ahead += chunks * t->ahead_step) {
+        /* The block after this one is fetched by the first strips, an eighth or a quarter of it each. */
+        const int64_t step = t->nr * t->chunk * 4 / (rows >= 8 * t->mr ? 8 : 4);
+        const char *ahead = (const char *)(block + t->nr * words), *end = ahead + t->nr * words * 4;
+        for (int64_t i = 0; i < rows; i += t->mr, ahead += chunks * step) {
             const int64_t count = min64(t->mr, rows - i);
             if (b == l->blocks - 1)
                 expect_writes(j, m + i, count, n);
-            t->multiply((int)count, strip + i * words, block, chunks, sums + i * ldc, ldc, b == 0, ahead < end ? ahead : (const char *)block);
+            t->multiply((int)count, strip + i * words, block, chunks, sums + i * ldc, ldc, b == 0, ahead < end ? ahead : (const char *)block,
+                        step);
         }
     }
 }

@@ -35,15 +35,14 @@ typedef struct gemm_tile {
     int kc;            /* elements of K in a block, a multiple of chunk * elements: kc of a panel stay in the first-level cache */
     int mc;            /* most rows of A in a task, a multiple of mr */
     int strips_bytes;  /* and most bytes of strips: they stay in the second-level cache */
-    int ahead_step;    /* bytes prefetched for each chunk: a quarter of a chunk of a panel, so that four strips fetch a panel */
     int pack_a, read_w; /* cost of packing an element of A and of reading one of a panel, in multiply-adds; weighs task shapes */
     /* rows (at most mr) of k elements, ld elements apart */
     void (*pack_strip)(uint32_t *strip, const void *a, int64_t ld, int64_t rows, int64_t k);
     void (*pack_panel)(uint32_t *panel, const void *w, int64_t ld, int64_t rows, int64_t k);
     /* c[rows][nr] = (first ? 0 : c) + strip . panel; writes whole tiles. `ahead`: needed soon; the tile may
-     * prefetch ahead[0 .. chunks * ahead_step) while it multiplies */
+     * prefetch ahead[0 .. chunks * step) while it multiplies */
     void (*multiply)(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first,
-                     const char *ahead);
+                     const char *ahead, int64_t step);
     /* y[row .. row+rows)[n0 .. n0+count) from the finished sums; `up` NULL unless gated */
     void (*finish)(const gemm_job *j, const float *c, const float *up, int64_t ldc, int64_t row, int64_t rows, int64_t n0, int64_t count);
     void (*enter)(void), (*leave)(void); /* per thread, around its tasks; NULL: nothing to do */

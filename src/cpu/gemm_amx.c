@@ -5,17 +5,18 @@
 #include "cpu/gemm_pairs_avx512.h"
 #include "cpu/tiles_amx.h"
 
-enum { MR = 32, NR = 32, AHEAD = 512 };
+enum { MR = 32, NR = 32 };
 
-/* Into the second-level cache. */
-VEC_INLINE void prefetch_quarter(const char *p)
+/* A quarter of `step` (256 or 512) bytes, into the second-level cache. */
+VEC_INLINE void prefetch_quarter(const char *p, int64_t step)
 {
     _mm_prefetch(p, _MM_HINT_T1);
-    _mm_prefetch(p + 64, _MM_HINT_T1);
+    if (step > 256)
+        _mm_prefetch(p + 64, _MM_HINT_T1);
 }
 
 static void multiply(int rows, const uint32_t *a, const uint32_t *b, int64_t chunks, float *c, int64_t ldc, bool first,
-                     const char *ahead)
+                     const char *ahead, int64_t step)
 {
     const int64_t stride = ldc * 4;
     float *low = c + 16 * ldc;
@@ -31,19 +32,19 @@ static void multiply(int rows, const uint32_t *a, const uint32_t *b, int64_t chu
         _tile_loadd(3, low + 16, stride);
     }
     if (rows > 16)
-        for (int64_t i = 0; i < chunks; i++, a += MR * 16, b += NR * 16, ahead += AHEAD) {
+        for (int64_t i = 0; i < chunks; i++, a += MR * 16, b += NR * 16, ahead += step) {
             _tile_loadd(6, b, 64);
             _tile_stream_loadd(4, a, 64); /* the strip passes by: do not let it push the panel out of the first-level cache */
             _tile_dpbf16ps(0, 4, 6);
-            prefetch_quarter(ahead);
+            prefetch_quarter(ahead, step);
             _tile_loadd(7, b + 256, 64);
             _tile_dpbf16ps(1, 4, 7);
-            prefetch_quarter(ahead + 128);
+            prefetch_quarter(ahead + step / 4, step);
             _tile_stream_loadd(5, a + 256, 64);
             _tile_dpbf16ps(2, 5, 6);
-            prefetch_quarter(ahead + 256);
+            prefetch_quarter(ahead + step / 2, step);
             _tile_dpbf16ps(3, 5, 7);
-            prefetch_quarter(ahead + 384);
+            prefetch_quarter(ahead + step / 4 * 3, step);
         }
     else
         for (int64_t i = 0; i < chunks; i++, a += MR * 16, b += NR * 16) {
@@ -67,7 +68,7 @@ static void finish(const gemm_job *j, const float *c, const float *up, int64_t l
 }
 
 const gemm_tile gemm_bf16_32x32_amx = {
-    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .kc = 576, .mc = 512, .strips_bytes = 1152 << 10, .ahead_step = AHEAD, .pack_a = 60, .read_w = 40,
+    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .kc = 576, .mc = 256, .strips_bytes = 1152 << 10, .pack_a = 60, .read_w = 40,
     .pack_strip = strip, .pack_panel = panel, .multiply = multiply, .finish = finish, .enter = tiles_configure, .leave = tiles_release,
 };
 #else

@@ -4,10 +4,10 @@
 #include "cpu/gemm_finish_vec.h"
 #include "cpu/gemm_pairs_avx512.h"
 
-enum { MR = 14, NR = 32, AHEAD = 512 };
+enum { MR = 14, NR = 32 };
 
 VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, int64_t chunks, float *c, int64_t ldc, bool first,
-                         const char *ahead)
+                         const char *ahead, int64_t step)
 {
     vf sum[MR][2];
 #pragma GCC unroll 16
@@ -17,7 +17,7 @@ VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, i
         _mm_prefetch((const char *)(c + (i + MR) * ldc), _MM_HINT_T0); /* the next strip's sums */
     }
     for (; chunks > 0; chunks--, a += MR * 16)
-        for (int k = 0; k < 16; k += 4, ahead += 128) {
+        for (int k = 0; k < 16; k += 4, ahead += step / 4) {
             _mm_prefetch(ahead, _MM_HINT_T1);
             _mm_prefetch(ahead + 64, _MM_HINT_T1);
 #pragma GCC unroll 4
@@ -38,10 +38,10 @@ VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, i
     }
 }
 
-#define DOT_CASE(r) case r: dot_rows(r, strip, panel, chunks, c, ldc, first, ahead); break;
+#define DOT_CASE(r) case r: dot_rows(r, strip, panel, chunks, c, ldc, first, ahead, step); break;
 
 static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first,
-                         const char *ahead)
+                         const char *ahead, int64_t step)
 {
     switch (rows) {
         DOT_CASE(1) DOT_CASE(2) DOT_CASE(3) DOT_CASE(4) DOT_CASE(5) DOT_CASE(6) DOT_CASE(7)
@@ -57,7 +57,7 @@ static void finish(const gemm_job *j, const float *c, const float *up, int64_t l
 }
 
 const gemm_tile gemm_bf16_dot_14x32_avx512 = {
-    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .kc = 512, .mc = 14 * 24, .strips_bytes = 768 << 10, .ahead_step = AHEAD, .pack_a = 4, .read_w = 6,
+    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .kc = 512, .mc = 14 * 24, .strips_bytes = 768 << 10, .pack_a = 4, .read_w = 6,
     .pack_strip = strip, .pack_panel = panel, .multiply = dot_multiply, .finish = finish,
 };
 #else

@@ -7,12 +7,12 @@
 #include "cpu/gemm_finish_vec.h"
 #include "cpu/transpose_vec.h"
 
-enum { GEMM_NR = 2 * VF, GEMM_MR = VF == 8 ? 6 : 14, GEMM_AHEAD = VF * GEMM_NR };
+enum { GEMM_NR = 2 * VF, GEMM_MR = VF == 8 ? 6 : 14 };
 
 /* ---- the tile ---- */
 
 VEC_INLINE void gemm_rows(const int rows, const float *a, const float *b, int64_t chunks, float *c, int64_t ldc, bool first,
-                          const char *ahead)
+                          const char *ahead, int64_t step)
 {
     vf sum[GEMM_MR][2];
 #pragma GCC unroll 16
@@ -22,9 +22,10 @@ VEC_INLINE void gemm_rows(const int rows, const float *a, const float *b, int64_
         _mm_prefetch((const char *)(c + (i + GEMM_MR) * ldc), _MM_HINT_T0); /* the next strip's sums */
     }
     for (; chunks > 0; chunks--, a += GEMM_MR * VF)
-        for (int k = 0; k < VF; k += 4, ahead += 4 * GEMM_NR) {
-            for (int i = 0; i < 4 * GEMM_NR; i += 64)
-                _mm_prefetch(ahead + i, _MM_HINT_T1);
+        for (int k = 0; k < VF; k += 4, ahead += step * 4 / VF) {
+            _mm_prefetch(ahead, _MM_HINT_T1);
+            if (VF == 16)
+                _mm_prefetch(ahead + 64, _MM_HINT_T1);
 #pragma GCC unroll 4
             for (int u = 0; u < 4; u++, b += GEMM_NR) {
                 const vf b0 = v_load(b), b1 = v_load(b + VF);
@@ -44,10 +45,10 @@ VEC_INLINE void gemm_rows(const int rows, const float *a, const float *b, int64_
 }
 
 #define GEMM_CASE(r)                                                                                                              \
-    case r: gemm_rows(r, (const float *)strip, (const float *)panel, chunks, c, ldc, first, ahead); break;
+    case r: gemm_rows(r, (const float *)strip, (const float *)panel, chunks, c, ldc, first, ahead, step); break;
 
 static void gemm_multiply_f32(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first,
-                              const char *ahead)
+                              const char *ahead, int64_t step)
 {
     switch (rows) {
         GEMM_CASE(1) GEMM_CASE(2) GEMM_CASE(3) GEMM_CASE(4) GEMM_CASE(5) GEMM_CASE(6)

@@ -40,6 +40,7 @@ GEMM(gemm_bf16_dot_14x32_avx512)
 GEMM(gemm_bf16_14x32_avx512)
 GEMM(gemm_f16_14x32_avx512)
 GEMM(gemm_f32_14x32_avx512)
+GEMV(gemv_bf16_amx)
 GEMV(gemv_bf16_dot_avx512)
 GEMV(gemv_bf16_avx512)
 GEMV(gemv_f16_avx512)
@@ -51,26 +52,28 @@ GEMV(gemv_bf16_avx2)
 GEMV(gemv_f16_avx2)
 GEMV(gemv_f32_avx2)
 
-#define ROW(o, text, t, i, fl, tile, no)                                                                                          \
-    {.name = text, .op = OP_##o, .dtype = t, .isa = i, .flags = fl, .decline = no, .workspace = tile##_workspace, .run = tile##_call},
-#define MANY(o, t, name, i, fl) ROW(o, #o "_" #name, t, i, fl, gemm_##name, decline_few_rows)
-#define FEW(o, t, name, i, fl) ROW(o, #o "_few_rows_" #name, t, i, fl, gemv_##name, decline_many_rows)
+#define ROW(o, text, t, i, fl, tile, no, slow)                                                                                    \
+    {.name = text, .op = OP_##o, .dtype = t, .isa = i, .flags = fl, .decline = no, .avoid = slow, .workspace = tile##_workspace,     \
+     .run = tile##_call},
+#define MANY(o, t, name, i, fl, slow) ROW(o, #o "_" #name, t, i, fl, gemm_##name, decline_few_rows, slow)
+#define FEW(o, t, name, i, fl, slow) ROW(o, #o "_few_rows_" #name, t, i, fl, gemv_##name, decline_many_rows, slow)
 #define X86_ROWS(o)                                                                                                               \
-    MANY(o, INK_BF16, bf16_32x32_amx, ISA_AMX, KERNEL_FTZ)                                                                          \
-    MANY(o, INK_BF16, bf16_dot_14x32_avx512, ISA_AVX512, KERNEL_FTZ)                                                                \
-    FEW(o, INK_BF16, bf16_dot_avx512, ISA_AVX512, KERNEL_FTZ)                                                                       \
-    MANY(o, INK_BF16, bf16_14x32_avx512, ISA_AVX512, 0)                                                                             \
-    FEW(o, INK_BF16, bf16_avx512, ISA_AVX512, 0)                                                                                    \
-    MANY(o, INK_F16, f16_14x32_avx512, ISA_AVX512, 0)                                                                               \
-    FEW(o, INK_F16, f16_avx512, ISA_AVX512, 0)                                                                                      \
-    MANY(o, INK_F32, f32_14x32_avx512, ISA_AVX512, 0)                                                                               \
-    FEW(o, INK_F32, f32_avx512, ISA_AVX512, 0)                                                                                      \
-    MANY(o, INK_BF16, bf16_6x16_avx2, ISA_AVX2, 0)                                                                                  \
-    FEW(o, INK_BF16, bf16_avx2, ISA_AVX2, 0)                                                                                        \
-    MANY(o, INK_F16, f16_6x16_avx2, ISA_AVX2, 0)                                                                                    \
-    FEW(o, INK_F16, f16_avx2, ISA_AVX2, 0)                                                                                          \
-    MANY(o, INK_F32, f32_6x16_avx2, ISA_AVX2, 0)                                                                                    \
-    FEW(o, INK_F32, f32_avx2, ISA_AVX2, 0)
+    MANY(o, INK_BF16, bf16_32x32_amx, ISA_AMX, KERNEL_FTZ, NULL)                                                                          \
+    FEW(o, INK_BF16, bf16_amx, ISA_AMX, KERNEL_FTZ, NULL)                                                                                 \
+    MANY(o, INK_BF16, bf16_dot_14x32_avx512, ISA_AVX512, KERNEL_FTZ, cpu_bf16_dot_is_slow)                                                                \
+    FEW(o, INK_BF16, bf16_dot_avx512, ISA_AVX512, KERNEL_FTZ, cpu_bf16_dot_is_slow)                                                                       \
+    MANY(o, INK_BF16, bf16_14x32_avx512, ISA_AVX512, 0, NULL)                                                                             \
+    FEW(o, INK_BF16, bf16_avx512, ISA_AVX512, 0, NULL)                                                                                    \
+    MANY(o, INK_F16, f16_14x32_avx512, ISA_AVX512, 0, NULL)                                                                               \
+    FEW(o, INK_F16, f16_avx512, ISA_AVX512, 0, NULL)                                                                                      \
+    MANY(o, INK_F32, f32_14x32_avx512, ISA_AVX512, 0, NULL)                                                                               \
+    FEW(o, INK_F32, f32_avx512, ISA_AVX512, 0, NULL)                                                                                      \
+    MANY(o, INK_BF16, bf16_6x16_avx2, ISA_AVX2, 0, NULL)                                                                                  \
+    FEW(o, INK_BF16, bf16_avx2, ISA_AVX2, 0, NULL)                                                                                        \
+    MANY(o, INK_F16, f16_6x16_avx2, ISA_AVX2, 0, NULL)                                                                                    \
+    FEW(o, INK_F16, f16_avx2, ISA_AVX2, 0, NULL)                                                                                          \
+    MANY(o, INK_F32, f32_6x16_avx2, ISA_AVX2, 0, NULL)                                                                                    \
+    FEW(o, INK_F32, f32_avx2, ISA_AVX2, 0, NULL)
 #else
 #define X86_ROWS(o)
 #endif

@@ -376,7 +376,7 @@ static void lay_out(decode *w, const op_call *c)
     char *at = c->workspace;
     w->before = (int64_t *)at;
     w->sequence = (int32_t *)(at += round64((size_t)(a->rows + 1) * sizeof(int64_t)));
-    w->partials = (float *)(at += round64((size_t)a->rows * sizeof(int32_t)));
+    w->partials = (float *)(at + round64((size_t)a->rows * sizeof(int32_t)));
     w->carry = w->partials + WAVE * partial_floats(a->group, a->dim);
     w->scratch = w->carry + 2 * partial_floats(a->group, a->dim);
     w->scratch_step = scratch_floats(a->group, a->dim);

@@ -62,12 +62,10 @@ ink_status position_run(const op_call *c, position_add *add)
 {
     const ink_tensor *x = c->in[0], *grid = c->in[2];
     const int32_t *g = grid->data;
-    int64_t side = 0;
+    int64_t side = 1;
     while (side * side < c->in[1]->dims[0])
         side++;
     TRY(check_grids(c, grid, x->dims[0], 1));
-    if (!side && x->dims[0])
-        return failure(INK_INVALID_ARGUMENT, "position_embedding: the table is empty");
 #pragma omp parallel num_threads(threads_for(c, 2 * tensor_bytes_or_0(x)))
     for (int64_t i = 0, first = 0; i < grid->dims[0]; i++) {
         const int64_t gh = g[3 * i + 1], gw = g[3 * i + 2];

@@ -45,7 +45,7 @@ void batch_close(text_batch *b);
 ink_status batch_bind(session *s, run *r, sequence *const *q, int n, int32_t new_tokens); /* everything per sequence */
 
 /* Runs the rest of a sequence's prompt through prefill and returns the first token in q->last_id. */
-ink_status prefill_sequence(session *s, sequence *q, const void *feature_rows, const int32_t *positions);
+ink_status prefill_sequence(session *s, sequence *q, const void *feature_data, const int32_t *positions);
 /* One decode step; the new tokens go to each q->last_id. */
 ink_status decode_sequences(session *s, sequence *const *q, int n);
 

@@ -290,7 +290,7 @@ void safetensors_free(safetensors *st)
 {
     if (!st)
         return;
-    for (size_t i = 0; i < st->file_count; i++) {
+    for (size_t i = 0; st->files && i < st->file_count; i++) {
         free(st->files[i].entries);
         model_file_close(&st->files[i].file);
     }

@@ -92,7 +92,7 @@ typedef struct node_call {
     op_call call;
     ink_tensor in[OP_MAX_IN], out[OP_MAX_OUT];
 } node_call;
-void graph_call_of(const graph *g, const graph_node *n, node_call *out);
+void graph_call_of(const graph *g, const graph_node *n, node_call *c);
 
 int graph_uses(const graph *g, value_id v);              /* by live nodes, plus 1 if kept */
 graph_node *graph_producer(const graph *g, value_id v);  /* live producer or NULL */

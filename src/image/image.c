@@ -140,7 +140,7 @@ ink_status image_apply_orientation(image *img, int orientation)
     /* What is left after the transposition: 6 needs a mirror, 8 a flip, 7 both. A flip is a half turn and a mirror. */
     bool turn = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
     bool mirrored = orientation == 2 || orientation == 4 || orientation == 6 || orientation == 8;
-    if (turn)
+    if (turn) // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): transpose() has put new pixels there
         reverse_pixels(img->pixels, (size_t)img->width * (size_t)img->height);
     if (mirrored)
         mirror(img);

@@ -113,7 +113,8 @@ static const char *row_declines(const device *d, const kernel *k, const op_call 
         return "hidden by INK_DISABLE or the disable option";
     if (d->backend == INK_CPU && k->isa > d->isa)
         return "needs instructions that the processor lacks or INK_CPU forbids";
-    return k->decline ? k->decline(c) : NULL;
+    const char *why = k->avoid ? k->avoid() : NULL;
+    return why || !k->decline ? why : k->decline(c);
 }
 
 const kernel *registry_find(const device *d, const op_call *c, strbuf *reasons)

@@ -23,6 +23,8 @@ typedef struct kernel {
 
     /* NULL: takes every valid call of its key. Otherwise NULL for yes, or why not. Sees shapes and attributes, no data. */
     const char *(*decline)(const op_call *c);
+    /* NULL, or why a later row is faster on this processor: then the choice passes over this one. The suite runs it. */
+    const char *(*avoid)(void);
     /* Bytes of scratch for c with c->threads threads; NULL: none. Does not shrink when a dimension grows. */
     size_t (*workspace)(const op_call *c);
     ink_status (*run)(const op_call *c);

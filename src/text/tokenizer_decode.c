@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void push(detokenizer *d, size_t stage, const char *s, size_t n);
+static void push(detokenizer *d, size_t i, const char *s, size_t n);
 
 static int hex_digit(char c) { return c <= '9' ? c - '0' : (c | 32) - 'a' + 10; }
 

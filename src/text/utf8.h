@@ -8,10 +8,10 @@
 #define UTF8_TRUNCATED 0xFFFFFFFEu /* ... for a character that the end of the text cuts short */
 #define UTF8_REPLACEMENT "\xEF\xBF\xBD"
 
-/* Reads one character at s (n > 0 bytes available) and returns its length. For ill-formed input it stores UTF8_BAD or
+/* Reads one character at text (n > 0 bytes available) and returns its length. For ill-formed input it stores UTF8_BAD or
  * UTF8_TRUNCATED and returns the length of the maximal ill-formed part (Unicode 15, section 3.9, table 3-8): what one
  * U+FFFD should stand for. Surrogates and overlong forms are ill-formed. */
-size_t utf8_decode(const char *s, size_t n, uint32_t *cp);
+size_t utf8_decode(const char *text, size_t n, uint32_t *cp);
 
 /* Writes a scalar value as 1 to 4 bytes; returns how many. */
 size_t utf8_encode(uint32_t cp, char out[4]);
