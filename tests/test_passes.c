@@ -30,7 +30,8 @@ static activations with_passes(const char *deleted, const char *disable, ink_dty
     session *s = open_session(m, (session_options){0});
     prepared p;
     for (int i = 0; i < SAMPLES; i += 2)
-        check_sample(s, &samples[i]);
+        if (!skipped(i))
+            check_sample(s, &samples[i]);
     prepare_sample(s, &samples[4], &p);
     copy_output(&a, s, &p);
     prepared_free(&p);

@@ -8,7 +8,8 @@ static void every_sample(ink_dtype dtype, int threads)
     vl_model *m = load_mini((vl_model_options){.dtype = dtype, .threads = threads});
     session *s = open_session(m, (session_options){0});
     for (int i = 0; i < SAMPLES; i++)
-        check_sample(s, &samples[i]);
+        if (!skipped(i))
+            check_sample(s, &samples[i]);
     session_free(s);
     vl_model_free(m);
 }
@@ -43,7 +44,7 @@ static void report_58_every_instruction_set(void **state)
         session *s = open_session(m, (session_options){0});
         assert_int_equal(m->dev.isa, level);
         for (int i = 0; i < SAMPLES; i++)
-            if (level || i == 0 || i == 4 || i == SAMPLE_BLANK)
+            if (!skipped(i) && (level || i == 0 || i == 4 || i == SAMPLE_BLANK))
                 check_sample(s, &samples[i]);
         session_free(s);
         vl_model_free(m);
@@ -83,7 +84,7 @@ static int read_task(ink_session *s, ink_task task)
     int n = 0;
     o.task = task;
     for (int i = 0; i < SAMPLES; i++)
-        if (samples[i].task == task) {
+        if (samples[i].task == task && !skipped(i)) {
             of[n] = &samples[i];
             images[n++] = samples[i].handle;
         }
@@ -104,7 +105,8 @@ static void one_batch(int max_sequences, int threads)
     o.threads = threads;
     assert_ok(ink_model_load(NULL, &o, &m));
     assert_ok(ink_session_create(m, NULL, &s));
-    assert_true(read_task(s, INK_TASK_OCR) + read_task(s, INK_TASK_TABLE) == SAMPLES);
+    int n = read_task(s, INK_TASK_OCR) + read_task(s, INK_TASK_TABLE);
+    assert_int_equal(n, SANITIZED ? 4 : SAMPLES);
     ink_session_free(s);
     ink_model_free(m);
 }
@@ -126,8 +128,8 @@ static void report_153_batch_mates(void **state)
     enum { MATES = 8 };
     vl_model *m = load_mini((vl_model_options){.dtype = INK_BF16, .max_sequences = MATES + 1});
     session *s = open_session(m, (session_options){0});
-    const sample *x = &samples[8];
-    for (int mates = 1; mates < MATES; mates += 3) {
+    const sample *x = &samples[SANITIZED ? 4 : 8];
+    for (int mates = 1; mates < (SANITIZED ? 2 : MATES); mates += 3) {
         prepared p[MATES + 1];
         sequence *q[MATES + 1];
         for (int i = 0; i <= mates; i++) {
