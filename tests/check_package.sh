@@ -34,12 +34,12 @@ cat > "$work/user/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.25)
 project(user C)
 find_package(inkstone 0.1 REQUIRED)
-add_executable(with_shared $program)
+add_executable(with_shared "$program")
 target_link_libraries(with_shared inkstone::inkstone)
 if(NOT inkstone_static_FOUND)
   message(FATAL_ERROR "inkstone::static is missing")
 endif()
-add_executable(with_static $program)
+add_executable(with_static "$program")
 target_link_libraries(with_static inkstone::static)
 END
 "$cmake" -G Ninja -S "$work/user" -B "$work/user/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" > "$work/user.log" 2>&1 &&
