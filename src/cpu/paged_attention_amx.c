@@ -16,6 +16,7 @@ enum {
     TILE_BYTES = 1024,
     HALF_STEPS = 2,   /* stretches of columns whose four tiles of O stay in registers */
     P_BYTES = CHUNK / KV_BLOCK * LANES * 64,
+    AHEAD = 1,        /* blocks that are asked for before they are read */
     MORE_SCRATCH = (P_BYTES + HALF_STEPS * 2 * TILE_BYTES) / 4,
 };
 
@@ -80,17 +81,21 @@ static const tile_config score_config = {
 /* 0 .. 3: contexts; 4: probabilities; 5, 6: values */
 static const tile_config context_config = {.palette = 1, .bytes = {64, 64, 64, 64, 64, 64, 64}, .rows = {8, 8, 8, 8, 8, 16, 16}};
 
-/* `queries`: a literal, the tile 4 + i */
+/* `queries`: a literal, the tile 4 + i. The next block is asked for little by little: sixteen lines wanted at once would
+ * hold up the loads behind them. */
 #define SCORE_STEP(i, queries)                             \
     do {                                                   \
+        prefetch(next, 16 * 64);                           \
         _tile_loadd(2, rows + (i) * 64, step);             \
         _tile_dpbf16ps(0, 2, queries);                     \
+        prefetch(next ? next + 16 * 64 : NULL, 16 * 64);   \
         _tile_loadd(3, rows + 16 * step + (i) * 64, step); \
         _tile_dpbf16ps(1, 3, queries);                     \
+        next = next ? next + KV_BLOCK * 64 : NULL;         \
     } while (0)
 
 /* s[j][g] for all 32 keys of a block; those behind the end come out of whatever the pool holds and are not looked at. */
-VEC_INLINE void score_block(const char *rows, int64_t dim, float *s)
+VEC_INLINE void score_block(const char *rows, const char *next, int64_t dim, float *s)
 {
     const int64_t step = 2 * dim;
     _tile_zero(0);
@@ -129,10 +134,11 @@ static void pack_probabilities(float *s, int64_t n, char *p)
 }
 
 /* Columns of `steps` stretches of n rows of V, two rows woven into one, to 2 steps tiles; rows behind n are zeros. */
-VEC_INLINE void weave(const char *rows, int64_t dim, int n, int steps, char *to)
+VEC_INLINE void weave(const char *rows, const char *next, int64_t dim, int n, int steps, char *to)
 {
     const int64_t step = 2 * dim;
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < 16; i++) {
+        prefetch(next ? next + 2 * i * step : NULL, 2 * step);
         for (int c = 0; c < steps; c++) {
             __m512i a = _mm512_setzero_si512(), b = a;
             if (2 * i < n)
@@ -142,6 +148,7 @@ VEC_INLINE void weave(const char *rows, int64_t dim, int n, int steps, char *to)
             _mm512_storeu_si512(to + 2 * c * TILE_BYTES + i * 64, _mm512_unpacklo_epi16(a, b));
             _mm512_storeu_si512(to + (2 * c + 1) * TILE_BYTES + i * 64, _mm512_unpackhi_epi16(a, b));
         }
+    }
 }
 
 VEC_INLINE void context_block(const char *p, const char *woven, const bool two)
@@ -161,17 +168,17 @@ VEC_INLINE void context_block(const char *p, const char *woven, const bool two)
 
 /* ---- one task ---- */
 
-/* Byte offsets of the blocks of a chunk: of K, then the same in V. Block i of these 2 n is asked for two ahead. */
+/* The blocks of a chunk: byte offsets in k and in v. */
 typedef struct chunk_blocks {
     int64_t at[CHUNK / KV_BLOCK];
-    int64_t count, bytes; /* bytes of a block */
+    int64_t count;
     const char *k, *v;
 } chunk_blocks;
 
-VEC_INLINE void ask(const chunk_blocks *b, int64_t i)
+/* Block i of K, or of V behind them; NULL behind those. */
+VEC_INLINE const char *block_of(const chunk_blocks *b, int64_t i)
 {
-    if (i < 2 * b->count)
-        prefetch((i < b->count ? b->k : b->v) + b->at[i < b->count ? i : i - b->count], b->bytes);
+    return i < b->count ? b->k + b->at[i] : i < 2 * b->count ? b->v + b->at[i - b->count] : NULL;
 }
 
 static void scores_of(const chunk_blocks *b, const attention_view *a, const float *q, float *s)
@@ -184,10 +191,8 @@ static void scores_of(const chunk_blocks *b, const attention_view *a, const floa
         _tile_loadd(6, q + 32 * LANES, LANES * 4);
     if (a->dim > 3 * STEP)
         _tile_loadd(7, q + 48 * LANES, LANES * 4);
-    for (int64_t i = 0; i < b->count; i++) {
-        ask(b, i + 2);
-        score_block(b->k + b->at[i], a->dim, s + i * KV_BLOCK * LANES);
-    }
+    for (int64_t i = 0; i < b->count; i++)
+        score_block(b->k + b->at[i], block_of(b, i + AHEAD), a->dim, s + i * KV_BLOCK * LANES);
 }
 
 static void contexts_of(const chunk_blocks *b, const attention_view *a, int64_t n, const char *p, char *woven, float *o)
@@ -202,9 +207,7 @@ static void contexts_of(const chunk_blocks *b, const attention_view *a, int64_t 
         _tile_zero(3);
         for (int64_t i = 0; i < b->count; i++) {
             const int64_t left = n - i * KV_BLOCK;
-            if (c == 0)
-                ask(b, b->count + i + 2);
-            weave(b->v + b->at[i] + c * 64, a->dim, (int)(left < KV_BLOCK ? left : KV_BLOCK), two ? 2 : 1, woven);
+            weave(b->v + b->at[i] + c * 64, c ? NULL : block_of(b, b->count + i + AHEAD), a->dim, (int)(left < KV_BLOCK ? left : KV_BLOCK), two ? 2 : 1, woven);
             context_block(p + i * LANES * 64, woven, two);
         }
         _tile_stored(0, o + c * STEP, columns * 4);
@@ -222,12 +225,10 @@ static void chunk(int64_t heads, const attention_view *a, int64_t s, int64_t h, 
                   float *scores, float *o, float *top, float *sum)
 {
     (void)heads;
-    chunk_blocks b = {.count = (n + KV_BLOCK - 1) / KV_BLOCK, .bytes = KV_BLOCK * a->dim * 2, .k = a->k, .v = a->v};
+    chunk_blocks b = {.count = (n + KV_BLOCK - 1) / KV_BLOCK, .k = a->k, .v = a->v};
     char *p = (char *)(scores + CHUNK * LANES);
     for (int64_t i = 0; i < b.count; i++)
         b.at[i] = attention_strip(a, s, h, first / KV_BLOCK + i) * 2;
-    ask(&b, 0);
-    ask(&b, 1);
     scores_of(&b, a, q, scores);
     soften(scores, n, a->scale * 1.44269504f, top, sum);
     pack_probabilities(scores, n, p);
