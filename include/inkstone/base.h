@@ -1,6 +1,6 @@
 /* base.h - what both halves of Inkstone share: status codes, data types, tensors, logging.
  *
- * Include inkstone.h (the engine) or ops.h (the operators) rather than this file. */
+ * Include inkstone.h rather than this file. */
 #ifndef INKSTONE_BASE_H
 #define INKSTONE_BASE_H
 #include <stdbool.h>

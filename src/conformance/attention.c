@@ -65,9 +65,15 @@ static ink_status draw_attention(conf_case *k, ink_dtype dtype, ink_layout layou
 {
     (void)layout;
     head_shape h = draw_heads(k);
+    k->lost_infinities = true;
     int count = (int)rng_range(&k->random, 0, 4);
     int64_t lengths[MAX_SEQUENCES], rows = 0, most = k->size ? (conf_chance(k, 20) ? 1100 : 300) : 140;
     draw_lengths(k, count, h.kv * h.group * h.dim > 600 ? most / 2 : most, lengths);
+    if (conf_chance(k, 10)) { /* few and small heads over more keys than any row takes in one block */
+        h = (head_shape){.kv = 1, .group = 1, .dim = rng_range(&k->random, 1, 16)};
+        count = 1;
+        lengths[0] = rng_range(&k->random, 257, 600);
+    }
     for (int s = 0; s < count; s++)
         rows += lengths[s];
     k->call.attrs.attention.causal = conf_chance(k, 50);
@@ -131,6 +137,7 @@ static ink_status draw_paged(conf_case *k, ink_dtype dtype, ink_layout layout)
 {
     (void)layout;
     head_shape h = draw_heads(k);
+    k->lost_infinities = true;
     int count = (int)rng_range(&k->random, 0, k->size ? 5 : 3);
     int64_t queries[MAX_SEQUENCES], keys[MAX_SEQUENCES], rows = 0, width = 0, blocks = rng_range(&k->random, 0, 3);
     bool few = k->call.attrs.attention.few_rows = conf_chance(k, 50);

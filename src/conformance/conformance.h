@@ -24,6 +24,8 @@ typedef struct conf_case {
     ink_tensor in[OP_MAX_IN], out[OP_MAX_OUT];
     double *expect[OP_MAX_OUT]; /* by output, contiguous order; may hold NaN and infinities, which must be met exactly */
     double *bound[OP_MAX_OUT];  /* largest |y - expect|; 0: bit-exact after rounding; infinity: not checked */
+    bool lost_infinities;       /* an infinite bound also frees an expected infinity: attention, where a probability that
+                                 * underflows in FP32 meets an infinite value; elsewhere infinities are met exactly */
     bool no_bias_test;          /* rounding of this op's outputs is not centred (a comparison, a copy) */
     void *input_memory[OP_MAX_IN]; /* of in[]: exactly as large as the tensor, so that a sanitizer sees any over-read */
     arena memory;                  /* everything else; both are freed by the driver */

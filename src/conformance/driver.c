@@ -165,7 +165,7 @@ static void compare(const conf_case *k, conf_row *row, bias_sum *bias, char *why
                 bias_of_case += (y - e) / e;
                 tested++;
             }
-            if (same || isinf(b))
+            if (same || (isinf(b) && (!isinf(e) || k->lost_infinities)))
                 continue;
             double error = fabs(y - e), ratio = b > 0 ? error / b : INFINITY;
             if (isnan(y) || isnan(e) || isinf(y) || isinf(e))
@@ -300,7 +300,7 @@ static ink_status run_row(const device *d, const conf_options *o, conf_row *row)
     }
     double start = now();
     uint64_t stream = o->seed ^ checksum(row->kernel->name, strlen(row->kernel->name));
-    for (uint64_t i = 0; row->cases < o->cases && !row->failed && i < (uint64_t)o->cases * 50; i++) {
+    for (uint64_t i = 0; row->cases < o->cases && !row->failed && i < (uint64_t)o->cases * 50 + 2000; i++) {
         bool reached;
         if (o->seconds > 0 && row->cases >= 3 && now() - start > o->seconds)
             break;

@@ -13,6 +13,7 @@
 #ifdef __x86_64__
 #include "core/status.h"
 #include "core/threads.h"
+#include "cpu/tiles_amx.h"
 #include "cpu/attention.h"
 #include "cpu/attention_exp.h"
 
@@ -193,16 +194,6 @@ typedef struct tile_config {
     uint16_t bytes[16];
     uint8_t rows[16];
 } tile_config;
-
-static void configure(void)
-{
-    _Alignas(64) tile_config c = {.palette = 1};
-    for (int i = 0; i < 8; i++) {
-        c.bytes[i] = 64;
-        c.rows[i] = TILE;
-    }
-    _tile_loadconfig(&c);
-}
 
 /* Step i of the scores of 32 keys (group g of the block) against the 32 queries of a pair, in tiles 0 .. 3. */
 VEC_INLINE void score_step(const scratch *w, int64_t pair, int64_t g, int64_t i)
@@ -511,7 +502,7 @@ ink_status attention_amx(const op_call *c)
 #pragma omp parallel num_threads(c->threads) if (tasks > 1)
     {
         scratch *w = scratch_place(memory + (size_t)thread_index() * scratch_bytes(a.dim), a.dim);
-        configure();
+        tiles_configure();
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < tasks; i++) { /* from the end: the last rows of a causal sequence have the most keys */
             const int64_t at = tasks - 1 - i, s = attention_find(before, a.sequences, at);
@@ -519,7 +510,7 @@ ink_status attention_amx(const op_call *c)
             int64_t rows, first = attention_row_block(&a, s, b, most, PAIR, &rows);
             task(&a, s, (at - before[s]) / blocks, first, rows, w);
         }
-        _tile_release();
+        tiles_release();
     }
     return INK_OK;
 }

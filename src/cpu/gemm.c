@@ -175,12 +175,12 @@ void gemm_run(const gemm_tile *t, const gemm_job *j)
     {
         uint32_t *strips = (uint32_t *)(own + (l.strips + l.sums) * (size_t)thread_index());
         float *sums = (float *)((char *)strips + l.strips);
-        int64_t packed = -1; /* first row of the strips at hand */
         if (t->enter)
             t->enter();
         for (int64_t part = 0; part < j->n; part += l.part) {
             const int64_t columns = min64(l.part, j->n - part), count = ceil_div(columns, t->nr) * l.matrices;
             const grid g = choose_grid(t, &l, j->m, columns, threads);
+            int64_t packed = -1; /* first row of the strips at hand: of this part, whose grid may differ from the last one's */
 #pragma omp for schedule(static)
             for (int64_t p = 0; p < count; p++)
                 pack_panel(t, j, &l, panels + p * t->nr * l.words, j->w[p % l.matrices], part + p / l.matrices * t->nr);

@@ -223,6 +223,15 @@ static ink_status skip(ink_result *r)
     return (r->text = copy_string("")) ? INK_OK : INK_RESOURCE_EXHAUSTED;
 }
 
+/* Does any image still hold a sequence, finished ones included? They keep their place and KV blocks until reap. */
+static bool holds_sequences(const batch *b)
+{
+    for (size_t i = 0; i < b->next; i++)
+        if (b->readings[i].q)
+            return true;
+    return false;
+}
+
 /* Starts image `next` unless the session is full (*full). */
 static ink_status admit_one(batch *b, bool *full)
 {
@@ -241,7 +250,7 @@ static ink_status admit_one(batch *b, bool *full)
         r->result->vision_ms = b->waiting.vision_ms;
     }
     ink_status s = start(b->s, r, &b->waiting);
-    *full = s == INK_RESOURCE_EXHAUSTED && session_active(b->s);
+    *full = s == INK_RESOURCE_EXHAUSTED && holds_sequences(b);
     return s;
 }
 

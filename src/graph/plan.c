@@ -257,6 +257,20 @@ static ink_status run_passes(plan *p)
     return passes_run(p->graph, p->device, p->options.delete_passes, p->passes);
 }
 
+/* The classes must cover every size a run may have: workspace is reserved for their upper bounds. */
+static ink_status check_buckets(const plan_options *o, const int64_t bounds[DIM_SYMBOLS])
+{
+    if (o->bucket_symbol == DIM_FIXED)
+        return INK_OK;
+    for (int i = 0; i < o->n_buckets && i < PLAN_MAX_BUCKETS; i++)
+        if (i && o->buckets[i] <= o->buckets[i - 1])
+            return failure(INK_INVALID_ARGUMENT, "plan: size classes must ascend");
+    if (o->n_buckets > PLAN_MAX_BUCKETS || o->buckets[o->n_buckets - 1] != bounds[o->bucket_symbol])
+        return failure(INK_INVALID_ARGUMENT, "plan: at most %d size classes, the last one the bound of %s", PLAN_MAX_BUCKETS,
+                       dim_symbol_name(o->bucket_symbol));
+    return INK_OK;
+}
+
 ink_status plan_create(graph *g, const device *d, const plan_options *o, const char *what, plan **out)
 {
     plan *p = alloc_array(1, sizeof *p);
@@ -275,6 +289,8 @@ ink_status plan_create(graph *g, const device *d, const plan_options *o, const c
         p->options.bucket_symbol = DIM_FIXED;
     }
     ink_status s = graph_status(g);
+    if (s == INK_OK)
+        s = check_buckets(&p->options, g->bounds);
     if (s == INK_OK)
         s = run_passes(p);
     if (s == INK_OK)
