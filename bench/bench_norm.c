@@ -86,7 +86,9 @@ static void build(op_call *c, operands *o, const shape *s, ink_dtype t)
         floats(c, o, 0, t, 3, (int64_t[]){s->rows, s->heads, s->width});
         floats(c, o, 1, INK_F32, 3, (int64_t[]){s->rows, s->width / 2, 2});
         break;
-    case OP_rope_table: integers(c, o, 0, 2, (int64_t[]){s->rows, s->attrs.rope_table.kind == ROPE_AXIAL_2D ? 2 : 3}, 1, 4096); break;
+    case OP_rope_table:
+        integers(c, o, 0, 2, (int64_t[]){s->rows, s->attrs.rope_table.kind == ROPE_AXIAL_2D ? 2 : 3}, 1, 4096);
+        break;
     case OP_position_embedding:
         floats(c, o, 0, t, 2, matrix);
         floats(c, o, 1, t, 2, (int64_t[]){729, s->width});
@@ -131,7 +133,8 @@ static void copy(char *to, const char *from, size_t bytes, int threads)
 #pragma omp parallel for num_threads(threads)
     for (int p = 0; p < threads; p++)
         if ((size_t)p * step < bytes)
-            memcpy(to + (size_t)p * step, from + (size_t)p * step, bytes - (size_t)p * step < step ? bytes - (size_t)p * step : step);
+            memcpy(to + (size_t)p * step, from + (size_t)p * step,
+                   bytes - (size_t)p * step < step ? bytes - (size_t)p * step : step);
 }
 
 static void measure(const device *d, const shape *s, ink_dtype t, int rounds)
@@ -161,8 +164,8 @@ static void measure(const device *d, const shape *s, ink_dtype t, int rounds)
         ratio[r] = (end - middle) / (middle - start);
     }
     rounds = rounds < MOST ? rounds : MOST;
-    printf("%-32s %-22s %9.1f us %7.2f GB/s %5.0f %% of memcpy\n", b.kernel->name, s->note, bench_median(time, rounds) * 1e6,
-           bytes / bench_median(time, rounds) * 1e-9, 100 * bench_median(ratio, rounds));
+    printf("%-32s %-22s %9.1f us %7.2f GB/s %5.0f %% of memcpy\n", b.kernel->name, s->note,
+           bench_median(time, rounds) * 1e6, bytes / bench_median(time, rounds) * 1e-9, 100 * bench_median(ratio, rounds));
     fflush(stdout);
     for (int i = 0; i < OP_MAX_IN; i++)
         free(o.in[i].data);
@@ -179,7 +182,8 @@ int main(int argc, char **argv)
     ink_dtype t;
     const char *op = bench_option(argc, argv, "op", "");
     if (bench_flag(argc, argv, "help")) {
-        puts("bench_norm [--isa portable|avx2|avx512] [--threads N] [--dtype bf16|f16|f32] [--op NAME] [--rounds N] [--cpu-time]");
+        puts("bench_norm [--isa portable|avx2|avx512] [--threads N] [--dtype bf16|f16|f32] [--op NAME] [--rounds N] "
+             "[--cpu-time]");
         return 0;
     }
     if (!ink_dtype_parse(bench_option(argc, argv, "dtype", "bf16"), &t))

@@ -1,5 +1,5 @@
-/* test_conformance.c - the ci tier of the suite: every registry row against FP64 (INK_CONF_CASES sets the number per row); and
- * the suite itself: wrong kernels of each kind must fail it. */
+/* test_conformance.c - the ci tier of the suite: every registry row against FP64 (INK_CONF_CASES sets the number per row);
+ * and the suite itself: wrong kernels of each kind must fail it. */
 #include "conformance/conformance.h"
 #include "core/dtype.h"
 
@@ -34,7 +34,6 @@ static void test_every_row(void **state)
     device_close(&d);
 }
 
-
 static void test_descriptor_errors(void **state)
 {
     (void)state;
@@ -52,8 +51,16 @@ static void test_descriptor_errors(void **state)
 /* ---- wrong kernels: BF16 add, right but for one thing ---- */
 
 typedef enum fault {
-    NO_FAULT, TRUNCATES, TRUNCATES_WITHIN_BOUND, WRITES_BEHIND, WRITES_BEFORE, CHANGES_INPUT, DEPENDS_ON_THREADS, LEAVES_ONE_OUT,
-    OVERRUNS_WORKSPACE, FAILS_TO_RUN,
+    NO_FAULT,
+    TRUNCATES,
+    TRUNCATES_WITHIN_BOUND,
+    WRITES_BEHIND,
+    WRITES_BEFORE,
+    CHANGES_INPUT,
+    DEPENDS_ON_THREADS,
+    LEAVES_ONE_OUT,
+    OVERRUNS_WORKSPACE,
+    FAILS_TO_RUN,
 } fault;
 
 static bf16 rounded(float v, fault f)
@@ -61,7 +68,8 @@ static bf16 rounded(float v, fault f)
     const bf16 nearest = f32_to_bf16(v), truncated = (bf16)(f32_bits(v) >> 16);
     if (f == TRUNCATES && !isnan(v))
         return truncated;
-    if (f == TRUNCATES_WITHIN_BOUND && isfinite(v) && fabs((double)v - bf16_to_f32(truncated)) <= 0.999 * conf_store_error(INK_BF16, v))
+    if (f == TRUNCATES_WITHIN_BOUND && isfinite(v) &&
+        fabs((double)v - bf16_to_f32(truncated)) <= 0.999 * conf_store_error(INK_BF16, v))
         return truncated;
     return nearest;
 }
@@ -127,7 +135,8 @@ static void test_wrong_kernels_fail(void **state)
         {{.name = "input", .run = add_changing_input}, "changed input 1"},
         {{.name = "threads", .run = add_by_threads}, "one thread and 3 give different bits in output 0"},
         {{.name = "leaves", .run = add_leaving_one_out}, "nan, expected"},
-        {{.name = "workspace", .run = add_overrunning, .workspace = small_workspace}, "wrote behind its workspace of 33 bytes"},
+        {{.name = "workspace", .run = add_overrunning, .workspace = small_workspace},
+         "wrote behind its workspace of 33 bytes"},
         {{.name = "fails", .run = add_failing}, "run failed: add: not today"},
         {{.name = "declines", .run = add_right, .decline = never}, "no drawn case is accepted"},
     };
@@ -141,7 +150,8 @@ static void test_wrong_kernels_fail(void **state)
         k.dtype = INK_BF16;
         assert_int_equal(conf_run_kernel(&d, &o, &k, &r), INK_OK);
         assert_int_equal(r.count, 1);
-        if ((cases[i].message != NULL) != (r.failed == 1) || (cases[i].message && !strstr(r.rows[0].failure, cases[i].message)))
+        if ((cases[i].message != NULL) != (r.failed == 1) ||
+            (cases[i].message && !strstr(r.rows[0].failure, cases[i].message)))
             fail_msg("%s (seed %llu): failed %d: %s", k.name, (unsigned long long)o.seed, r.failed, r.rows[0].failure);
         conf_report_free(&r);
     }
@@ -182,8 +192,11 @@ static void test_tiers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_row),         cmocka_unit_test(test_descriptor_errors), cmocka_unit_test(test_wrong_kernels_fail),
-        cmocka_unit_test(test_failure_is_reproducible), cmocka_unit_test(test_tiers),
+        cmocka_unit_test(test_every_row),
+        cmocka_unit_test(test_descriptor_errors),
+        cmocka_unit_test(test_wrong_kernels_fail),
+        cmocka_unit_test(test_failure_is_reproducible),
+        cmocka_unit_test(test_tiers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,8 +72,14 @@ typedef struct wrong {
     const char *message;
 } wrong;
 
-#define NO_ATTRS {.conv2d = {.groups = 0}}
-#define CONV(...) {.conv2d = {__VA_ARGS__}}
+#define NO_ATTRS                 \
+    {                            \
+        .conv2d = {.groups = 0 } \
+    }
+#define CONV(...)                 \
+    {                             \
+        .conv2d = { __VA_ARGS__ } \
+    }
 #define S1 .strides = {1, 1}
 #define D1 .dilations = {1, 1}
 #define G1 .groups = 1
@@ -88,30 +94,42 @@ static const wrong conv_cases[] = {
     {OP_conv2d, "bf16[1,4,8,8] " W, CONV(S1, D1, G1), "conv2d: input layout is any, expected nchw or nhwc"},
     {OP_conv2d, "ncdhw:bf16[1,4,8,8] " W, CONV(S1, D1, G1), "conv2d: input layout is ncdhw, expected nchw or nhwc"},
     {OP_conv2d, X " " W, CONV(S1, D1, .groups = 0), "conv2d: groups is 0, expected at least 1"},
-    {OP_conv2d, X " " W, CONV(S1, D1, .groups = 2), "conv2d: the input has 4 channels, the filter expects 4 x 2 groups (data_format nchw)"},
-    {OP_conv2d, "nhwc:bf16[1,4,8,8] " W, CONV(S1, D1, G1), "conv2d: the input has 8 channels, the filter expects 4 x 1 groups (data_format nhwc)"},
+    {OP_conv2d, X " " W, CONV(S1, D1, .groups = 2),
+     "conv2d: the input has 4 channels, the filter expects 4 x 2 groups (data_format nchw)"},
+    {OP_conv2d, "nhwc:bf16[1,4,8,8] " W, CONV(S1, D1, G1),
+     "conv2d: the input has 8 channels, the filter expects 4 x 1 groups (data_format nhwc)"},
     {OP_conv2d, X " bf16[6,1,3,3]", CONV(S1, D1, .groups = 4), "conv2d: 6 output channels cannot be shared by 4 groups"},
     {OP_conv2d, X " bf16[0,4,3,3]", CONV(S1, D1, G1), "conv2d: 0 output channels cannot be shared by 1 groups"},
     {OP_conv2d, X " " W, CONV(S1, D1, G1, .act = ACT_RELU), "conv2d: activation relu is not accepted"},
-    {OP_fused_conv2d_add_act, X " " W, CONV(S1, D1, G1, .act = ACT_COUNT), "fused_conv2d_add_act: activation ? is not accepted"},
+    {OP_fused_conv2d_add_act, X " " W, CONV(S1, D1, G1, .act = ACT_COUNT),
+     "fused_conv2d_add_act: activation ? is not accepted"},
     {OP_conv2d, X " " W, CONV(D1, G1, .strides = {0, 1}), "conv2d: stride of height is 0, expected 1 to 2147483647"},
     {OP_conv2d, X " " W, CONV(D1, G1, .strides = {1, -2}), "conv2d: stride of width is -2, expected 1 to 2147483647"},
     {OP_conv2d, X " " W, CONV(S1, G1, .dilations = {1, 0}), "conv2d: dilation of width is 0, expected 1 to 2147483647"},
-    {OP_conv2d, X " " W, CONV(S1, D1, G1, .paddings = {0, -1, 0, 0}), "conv2d: padding of height is 0,-1, expected 0 to 2147483647"},
-    {OP_conv2d, X " " W, CONV(S1, D1, G1, .paddings = {0, 0, -3, 2}), "conv2d: padding of width is -3,2, expected 0 to 2147483647"},
+    {OP_conv2d, X " " W, CONV(S1, D1, G1, .paddings = {0, -1, 0, 0}),
+     "conv2d: padding of height is 0,-1, expected 0 to 2147483647"},
+    {OP_conv2d, X " " W, CONV(S1, D1, G1, .paddings = {0, 0, -3, 2}),
+     "conv2d: padding of width is -3,2, expected 0 to 2147483647"},
     {OP_conv2d, X " bf16[6,4,0,3]", CONV(S1, D1, G1), "conv2d: the filter's height is 0"},
-    {OP_conv2d, "nchw:bf16[1,4,2147483648,8] " W, CONV(S1, D1, G1), "conv2d: height of 2147483648 is over the limit of 2147483647"},
+    {OP_conv2d, "nchw:bf16[1,4,2147483648,8] " W, CONV(S1, D1, G1),
+     "conv2d: height of 2147483648 is over the limit of 2147483647"},
     {OP_conv2d, X " bf16[6,4,9,3]", CONV(S1, D1, G1), "conv2d: a filter extent of 9 does not fit the padded height of 8"},
-    {OP_conv2d, X " " W, CONV(S1, G1, .dilations = {1, 5}, .paddings = {0, 0, 1, 1}), "conv2d: a filter extent of 11 does not fit the padded width of 10"},
+    {OP_conv2d, X " " W, CONV(S1, G1, .dilations = {1, 5}, .paddings = {0, 0, 1, 1}),
+     "conv2d: a filter extent of 11 does not fit the padded width of 10"},
     {OP_conv2d, X " " W " bf16[4]", CONV(S1, D1, G1), "conv2d: bias has shape [4], expected [6]"},
     {OP_conv2d, X " " W " f16[6]", CONV(S1, D1, G1), "conv2d: bias is f16, expected bf16"},
-    {OP_fused_conv2d_add_act, X " " W " - f32[1,6,6,6]", CONV(S1, D1, G1), "fused_conv2d_add_act: residual is f32, expected bf16"},
-    {OP_fused_conv2d_add_act, X " " W " - bf16[1,6,8,8]", CONV(S1, D1, G1), "fused_conv2d_add_act: residual has shape [1,6,8,8], expected [1,6,6,6]"},
+    {OP_fused_conv2d_add_act, X " " W " - f32[1,6,6,6]", CONV(S1, D1, G1),
+     "fused_conv2d_add_act: residual is f32, expected bf16"},
+    {OP_fused_conv2d_add_act, X " " W " - bf16[1,6,8,8]", CONV(S1, D1, G1),
+     "fused_conv2d_add_act: residual has shape [1,6,8,8], expected [1,6,6,6]"},
 };
 #undef X
 #undef W
 
-#define SILU {.linear = {.act = ACT_SILU}}
+#define SILU                         \
+    {                                \
+        .linear = {.act = ACT_SILU } \
+    }
 static const wrong linear_cases[] = {
     {OP_linear, "i64[2,8] bf16[4,8]", NO_ATTRS, "linear: x is i64, expected f32, f16 or bf16"},
     {OP_linear, "bf16[] bf16[4,8]", NO_ATTRS, "linear: x has rank 0, expected at least 1"},
@@ -132,8 +150,14 @@ static const wrong linear_cases[] = {
     {OP_linear_gated, "bf16[2,8] bf16[4,8] bf16[5,8]", SILU, "linear_gated: w_up has shape [5,8], expected [4,8]"},
 };
 
-#define NORM(eps, axis) {.norm = {eps, axis}}
-#define AXIS(a) {.axis = {a}}
+#define NORM(eps, axis)       \
+    {                         \
+        .norm = { eps, axis } \
+    }
+#define AXIS(a)       \
+    {                 \
+        .axis = { a } \
+    }
 static const wrong norm_cases[] = {
     {OP_layer_norm, "i32[2,8]", NORM(1e-5f, 1), "layer_norm: x is i32, expected f32, f16 or bf16"},
     {OP_layer_norm, "bf16[2,8]", NORM(1e-5f, 0), "layer_norm: begin_norm_axis is 0, expected 1 to 1 for rank 2"},
@@ -158,80 +182,125 @@ static const wrong norm_cases[] = {
     {OP_softmax, "f16[2,8]", AXIS(-3), "softmax: axis is -3, expected -2 to 1"},
 };
 
-#define SCALE(s) {.attention = {.scale = s}}
+#define SCALE(s)                   \
+    {                              \
+        .attention = {.scale = s } \
+    }
 static const wrong attention_cases[] = {
     {OP_attention, "i32[5,4,8] bf16[5,2,8] bf16[5,2,8] i32[2]", SCALE(1), "attention: q is i32, expected f32, f16 or bf16"},
     {OP_attention, "bf16[5,32] bf16[5,2,8] bf16[5,2,8] i32[2]", SCALE(1), "attention: q has rank 2, expected 3"},
     {OP_attention, "bf16[5,4,8] bf16[5,16] bf16[5,2,8] i32[2]", SCALE(1), "attention: k has rank 2, expected 3"},
     {OP_attention, "bf16[5,4,8] f16[5,2,8] bf16[5,2,8] i32[2]", SCALE(1), "attention: k is f16, expected bf16"},
     {OP_attention, "bf16[5,4,8] bf16[5,2,8] f32[5,2,8] i32[2]", SCALE(1), "attention: v is f32, expected bf16"},
-    {OP_attention, "bf16[5,4,8] bf16[6,2,8] bf16[5,2,8] i32[2]", SCALE(1), "attention: k has shape [6,2,8], expected [5,2,8]"},
-    {OP_attention, "bf16[5,4,8] bf16[5,2,8] bf16[5,4,8] i32[2]", SCALE(1), "attention: v has shape [5,4,8], expected [5,2,8]"},
-    {OP_attention, "bf16[5,4,8] bf16[5,2,8] bf16[5,2,8] i32[1,2]", SCALE(1), "attention: cu_seqlens has rank 2, expected 1"},
+    {OP_attention, "bf16[5,4,8] bf16[6,2,8] bf16[5,2,8] i32[2]", SCALE(1),
+     "attention: k has shape [6,2,8], expected [5,2,8]"},
+    {OP_attention, "bf16[5,4,8] bf16[5,2,8] bf16[5,4,8] i32[2]", SCALE(1),
+     "attention: v has shape [5,4,8], expected [5,2,8]"},
+    {OP_attention, "bf16[5,4,8] bf16[5,2,8] bf16[5,2,8] i32[1,2]", SCALE(1),
+     "attention: cu_seqlens has rank 2, expected 1"},
     {OP_attention, "bf16[5,4,8] bf16[5,2,8] bf16[5,2,8] i64[2]", SCALE(1), "attention: cu_seqlens is i64, expected i32"},
-    {OP_attention, "bf16[5,4,8] bf16[5,3,8] bf16[5,3,8] i32[2]", SCALE(1), "attention: 4 query heads cannot be shared by 3 key heads"},
-    {OP_attention, "bf16[5,4,8] bf16[5,0,8] bf16[5,0,8] i32[2]", SCALE(1), "attention: 4 query heads cannot be shared by 0 key heads"},
+    {OP_attention, "bf16[5,4,8] bf16[5,3,8] bf16[5,3,8] i32[2]", SCALE(1),
+     "attention: 4 query heads cannot be shared by 3 key heads"},
+    {OP_attention, "bf16[5,4,8] bf16[5,0,8] bf16[5,0,8] i32[2]", SCALE(1),
+     "attention: 4 query heads cannot be shared by 0 key heads"},
     {OP_attention, "bf16[5,4,0] bf16[5,2,0] bf16[5,2,0] i32[2]", SCALE(1), "attention: head size 0, expected 1 to 256"},
-    {OP_attention, "bf16[5,4,257] bf16[5,2,257] bf16[5,2,257] i32[2]", SCALE(1), "attention: head size 257, expected 1 to 256"},
-    {OP_attention, "bf16[5,4,8] bf16[5,2,8] bf16[5,2,8] i32[2]", SCALE(0), "attention: scale is 0, expected a positive number"},
-    {OP_attention, "bf16[5,4,8] bf16[5,2,8] bf16[5,2,8] i32[2]", SCALE(-0.5f), "attention: scale is -0.5, expected a positive number"},
-    {OP_paged_attention, "u8[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(1), "paged_attention: q is u8, expected f32, f16 or bf16"},
-    {OP_paged_attention, "bf16[5,32] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(1), "paged_attention: q has rank 2, expected 3"},
-    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,256] bf16[9,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(1), "paged_attention: k_pool has rank 3, expected 4"},
-    {OP_paged_attention, "bf16[5,4,8] f16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(1), "paged_attention: k_pool is f16, expected bf16"},
-    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] f16[9,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(1), "paged_attention: v_pool is f16, expected bf16"},
+    {OP_attention, "bf16[5,4,257] bf16[5,2,257] bf16[5,2,257] i32[2]", SCALE(1),
+     "attention: head size 257, expected 1 to 256"},
+    {OP_attention, "bf16[5,4,8] bf16[5,2,8] bf16[5,2,8] i32[2]", SCALE(0),
+     "attention: scale is 0, expected a positive number"},
+    {OP_attention, "bf16[5,4,8] bf16[5,2,8] bf16[5,2,8] i32[2]", SCALE(-0.5f),
+     "attention: scale is -0.5, expected a positive number"},
+    {OP_paged_attention, "u8[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(1),
+     "paged_attention: q is u8, expected f32, f16 or bf16"},
+    {OP_paged_attention, "bf16[5,32] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(1),
+     "paged_attention: q has rank 2, expected 3"},
+    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,256] bf16[9,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(1),
+     "paged_attention: k_pool has rank 3, expected 4"},
+    {OP_paged_attention, "bf16[5,4,8] f16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(1),
+     "paged_attention: k_pool is f16, expected bf16"},
+    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] f16[9,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(1),
+     "paged_attention: v_pool is f16, expected bf16"},
     {OP_paged_attention, "bf16[5,4,8] bf16[9,2,16,8] bf16[9,2,16,8] i32[3,2] i32[3] i32[4]", SCALE(1),
      "paged_attention: k_pool has shape [9,2,16,8], expected [9,2,32,8]"},
     {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[8,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(1),
      "paged_attention: v_pool has shape [8,2,32,8], expected [9,2,32,8]"},
     {OP_paged_attention, "bf16[5,4,8] bf16[9,3,32,8] bf16[9,3,32,8] i32[3,2] i32[3] i32[4]", SCALE(1),
      "paged_attention: 4 query heads cannot be shared by 3 key heads"},
-    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[6] i32[3] i32[4]", SCALE(1), "paged_attention: block_table has rank 1, expected 2"},
-    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i64[3,2] i32[3] i32[4]", SCALE(1), "paged_attention: block_table is i64, expected i32"},
-    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i64[3] i32[4]", SCALE(1), "paged_attention: lengths is i64, expected i32"},
-    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[2] i32[4]", SCALE(1), "paged_attention: lengths has shape [2], expected [3]"},
-    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] f32[4]", SCALE(1), "paged_attention: cu_seqlens is f32, expected i32"},
-    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] i32[3]", SCALE(1), "paged_attention: cu_seqlens has shape [3], expected [4]"},
+    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[6] i32[3] i32[4]", SCALE(1),
+     "paged_attention: block_table has rank 1, expected 2"},
+    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i64[3,2] i32[3] i32[4]", SCALE(1),
+     "paged_attention: block_table is i64, expected i32"},
+    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i64[3] i32[4]", SCALE(1),
+     "paged_attention: lengths is i64, expected i32"},
+    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[2] i32[4]", SCALE(1),
+     "paged_attention: lengths has shape [2], expected [3]"},
+    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] f32[4]", SCALE(1),
+     "paged_attention: cu_seqlens is f32, expected i32"},
+    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] i32[3]", SCALE(1),
+     "paged_attention: cu_seqlens has shape [3], expected [4]"},
     {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] i32[4]", SCALE(__builtin_nanf("")),
      "paged_attention: scale is nan, expected a positive number"},
-    {OP_kv_append, "i32[5,2,8] bf16[5,2,8] i32[5] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS, "kv_append: k is i32, expected f32, f16 or bf16"},
-    {OP_kv_append, "bf16[5,16] bf16[5,2,8] i32[5] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS, "kv_append: k has rank 2, expected 3"},
-    {OP_kv_append, "bf16[5,2,8] f16[5,2,8] i32[5] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS, "kv_append: v is f16, expected bf16"},
-    {OP_kv_append, "bf16[5,2,8] bf16[4,2,8] i32[5] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS, "kv_append: v has shape [4,2,8], expected [5,2,8]"},
-    {OP_kv_append, "bf16[5,2,8] bf16[5,2,8] i64[5] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS, "kv_append: slots is i64, expected i32"},
-    {OP_kv_append, "bf16[5,2,8] bf16[5,2,8] i32[6] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS, "kv_append: slots has shape [6], expected [5]"},
-    {OP_kv_append, "bf16[5,2,8] bf16[5,2,8] i32[5] bf16[9,2,32,16] bf16[9,2,32,16]", NO_ATTRS, "kv_append: k_pool has shape [9,2,32,16], expected [9,2,32,8]"},
-    {OP_kv_append, "bf16[5,2,8] bf16[5,2,8] i32[5] bf16[9,4,32,8] bf16[9,4,32,8]", NO_ATTRS, "kv_append: k has 2 heads, the pool 4"},
+    {OP_kv_append, "i32[5,2,8] bf16[5,2,8] i32[5] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS,
+     "kv_append: k is i32, expected f32, f16 or bf16"},
+    {OP_kv_append, "bf16[5,16] bf16[5,2,8] i32[5] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS,
+     "kv_append: k has rank 2, expected 3"},
+    {OP_kv_append, "bf16[5,2,8] f16[5,2,8] i32[5] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS,
+     "kv_append: v is f16, expected bf16"},
+    {OP_kv_append, "bf16[5,2,8] bf16[4,2,8] i32[5] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS,
+     "kv_append: v has shape [4,2,8], expected [5,2,8]"},
+    {OP_kv_append, "bf16[5,2,8] bf16[5,2,8] i64[5] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS,
+     "kv_append: slots is i64, expected i32"},
+    {OP_kv_append, "bf16[5,2,8] bf16[5,2,8] i32[6] bf16[9,2,32,8] bf16[9,2,32,8]", NO_ATTRS,
+     "kv_append: slots has shape [6], expected [5]"},
+    {OP_kv_append, "bf16[5,2,8] bf16[5,2,8] i32[5] bf16[9,2,32,16] bf16[9,2,32,16]", NO_ATTRS,
+     "kv_append: k_pool has shape [9,2,32,16], expected [9,2,32,8]"},
+    {OP_kv_append, "bf16[5,2,8] bf16[5,2,8] i32[5] bf16[9,4,32,8] bf16[9,4,32,8]", NO_ATTRS,
+     "kv_append: k has 2 heads, the pool 4"},
 };
 
-#define ROPE(...) {.rope_table = {__VA_ARGS__}}
-#define MERGE(m) {.merge = {m}}
+#define ROPE(...)                     \
+    {                                 \
+        .rope_table = { __VA_ARGS__ } \
+    }
+#define MERGE(m)       \
+    {                  \
+        .merge = { m } \
+    }
 static const wrong vision_cases[] = {
-    {OP_rope_table, "i32[5,2]", ROPE(ROPE_AXIAL_2D, 1e4f, 6, {0}), "rope_table: head_dim is 6, expected a multiple of 4 up to 256"},
-    {OP_rope_table, "i32[5,3]", ROPE(ROPE_MROPE, 1e4f, 7, {0}), "rope_table: head_dim is 7, expected a multiple of 2 up to 256"},
-    {OP_rope_table, "i32[5,2]", ROPE(ROPE_AXIAL_2D, 1e4f, 0, {0}), "rope_table: head_dim is 0, expected a multiple of 4 up to 256"},
-    {OP_rope_table, "i32[5,2]", ROPE(ROPE_AXIAL_2D, 1e4f, 260, {0}), "rope_table: head_dim is 260, expected a multiple of 4 up to 256"},
+    {OP_rope_table, "i32[5,2]", ROPE(ROPE_AXIAL_2D, 1e4f, 6, {0}),
+     "rope_table: head_dim is 6, expected a multiple of 4 up to 256"},
+    {OP_rope_table, "i32[5,3]", ROPE(ROPE_MROPE, 1e4f, 7, {0}),
+     "rope_table: head_dim is 7, expected a multiple of 2 up to 256"},
+    {OP_rope_table, "i32[5,2]", ROPE(ROPE_AXIAL_2D, 1e4f, 0, {0}),
+     "rope_table: head_dim is 0, expected a multiple of 4 up to 256"},
+    {OP_rope_table, "i32[5,2]", ROPE(ROPE_AXIAL_2D, 1e4f, 260, {0}),
+     "rope_table: head_dim is 260, expected a multiple of 4 up to 256"},
     {OP_rope_table, "i32[5,2]", ROPE(ROPE_AXIAL_2D, 0, 8, {0}), "rope_table: theta is 0, expected a positive number"},
     {OP_rope_table, "i32[5,3]", ROPE(ROPE_MROPE, 1e4f, 8, {1, 1, 1}), "rope_table: sections 1,1,1 do not add up to 4"},
     {OP_rope_table, "i32[5,3]", ROPE(ROPE_MROPE, 1e4f, 8, {5, -2, 1}), "rope_table: sections 5,-2,1 do not add up to 4"},
     {OP_rope_table, "i32[15]", ROPE(ROPE_MROPE, 1e4f, 8, {2, 1, 1}), "rope_table: positions has rank 1, expected 2"},
     {OP_rope_table, "i64[5,3]", ROPE(ROPE_MROPE, 1e4f, 8, {2, 1, 1}), "rope_table: positions is i64, expected i32"},
-    {OP_rope_table, "i32[5,2]", ROPE(ROPE_MROPE, 1e4f, 8, {2, 1, 1}), "rope_table: positions has shape [5,2], expected [5,3]"},
+    {OP_rope_table, "i32[5,2]", ROPE(ROPE_MROPE, 1e4f, 8, {2, 1, 1}),
+     "rope_table: positions has shape [5,2], expected [5,3]"},
     {OP_rope_table, "i32[5,3]", ROPE(ROPE_AXIAL_2D, 1e4f, 8, {0}), "rope_table: positions has shape [5,3], expected [5,2]"},
     {OP_rope, "i32[5,2,8] f32[5,4,2]", NO_ATTRS, "rope: x is i32, expected f32, f16 or bf16"},
     {OP_rope, "bf16[5,8] f32[5,4,2]", NO_ATTRS, "rope: x has rank 2, expected 3"},
     {OP_rope, "bf16[5,2,7] f32[5,4,2]", NO_ATTRS, "rope: head size 7 is odd"},
     {OP_rope, "bf16[5,2,8] bf16[5,4,2]", NO_ATTRS, "rope: table is bf16, expected f32"},
     {OP_rope, "bf16[5,2,8] f32[4,4,2]", NO_ATTRS, "rope: table has shape [4,4,2], expected [5,4,2]"},
-    {OP_position_embedding, "i32[6,8] bf16[9,8] i32[1,3]", NO_ATTRS, "position_embedding: x is i32, expected f32, f16 or bf16"},
+    {OP_position_embedding, "i32[6,8] bf16[9,8] i32[1,3]", NO_ATTRS,
+     "position_embedding: x is i32, expected f32, f16 or bf16"},
     {OP_position_embedding, "bf16[6,8,1] bf16[9,8] i32[1,3]", NO_ATTRS, "position_embedding: x has rank 3, expected 2"},
     {OP_position_embedding, "bf16[6,8] bf16[3,3,8] i32[1,3]", NO_ATTRS, "position_embedding: table has rank 3, expected 2"},
     {OP_position_embedding, "bf16[6,8] f32[9,8] i32[1,3]", NO_ATTRS, "position_embedding: table is f32, expected bf16"},
-    {OP_position_embedding, "bf16[6,8] bf16[9,7] i32[1,3]", NO_ATTRS, "position_embedding: table has shape [9,7], expected [9,8]"},
-    {OP_position_embedding, "bf16[6,8] bf16[8,8] i32[1,3]", NO_ATTRS, "position_embedding: a table of 8 rows is not a square grid"},
+    {OP_position_embedding, "bf16[6,8] bf16[9,7] i32[1,3]", NO_ATTRS,
+     "position_embedding: table has shape [9,7], expected [9,8]"},
+    {OP_position_embedding, "bf16[6,8] bf16[8,8] i32[1,3]", NO_ATTRS,
+     "position_embedding: a table of 8 rows is not a square grid"},
     {OP_position_embedding, "bf16[6,8] bf16[9,8] i32[3]", NO_ATTRS, "position_embedding: grid_thw has rank 1, expected 2"},
     {OP_position_embedding, "bf16[6,8] bf16[9,8] i64[1,3]", NO_ATTRS, "position_embedding: grid_thw is i64, expected i32"},
-    {OP_position_embedding, "bf16[6,8] bf16[9,8] i32[1,2]", NO_ATTRS, "position_embedding: grid_thw has shape [1,2], expected [1,3]"},
+    {OP_position_embedding, "bf16[6,8] bf16[9,8] i32[1,2]", NO_ATTRS,
+     "position_embedding: grid_thw has shape [1,2], expected [1,3]"},
     {OP_patch_merge, "i32[8,8] i32[1,3]", MERGE(2), "patch_merge: x is i32, expected f32, f16 or bf16"},
     {OP_patch_merge, "bf16[8] i32[1,3]", MERGE(2), "patch_merge: x has rank 1, expected 2"},
     {OP_patch_merge, "bf16[6,8] i32[1,3]", MERGE(2), "patch_merge: 6 patches cannot be merged 2 x 2"},
@@ -240,8 +309,14 @@ static const wrong vision_cases[] = {
     {OP_patch_merge, "bf16[8,8] i32[1,4]", MERGE(2), "patch_merge: grid_thw has shape [1,4], expected [1,3]"},
 };
 
-#define TO(t) {.cast = {t}}
-#define RESHAPE(...) {.reshape = {__VA_ARGS__}}
+#define TO(t)         \
+    {                 \
+        .cast = { t } \
+    }
+#define RESHAPE(...)               \
+    {                              \
+        .reshape = { __VA_ARGS__ } \
+    }
 static const wrong movement_cases[] = {
     {OP_embedding, "i32[5] i32[9,8]", NO_ATTRS, "embedding: weight is i32, expected f32, f16 or bf16"},
     {OP_embedding, "i32[5] bf16[72]", NO_ATTRS, "embedding: weight has rank 1, expected 2"},
@@ -255,7 +330,8 @@ static const wrong movement_cases[] = {
     {OP_merge_multimodal, "bf16[5] bf16[2,8] i32[5]", NO_ATTRS, "merge_multimodal: x has rank 1, expected 2"},
     {OP_merge_multimodal, "bf16[5,8] bf16[16] i32[5]", NO_ATTRS, "merge_multimodal: features has rank 1, expected 2"},
     {OP_merge_multimodal, "bf16[5,8] f32[2,8] i32[5]", NO_ATTRS, "merge_multimodal: features is f32, expected bf16"},
-    {OP_merge_multimodal, "bf16[5,8] bf16[2,9] i32[5]", NO_ATTRS, "merge_multimodal: features has shape [2,9], expected [2,8]"},
+    {OP_merge_multimodal, "bf16[5,8] bf16[2,9] i32[5]", NO_ATTRS,
+     "merge_multimodal: features has shape [2,9], expected [2,8]"},
     {OP_merge_multimodal, "bf16[5,8] bf16[2,8] i64[5]", NO_ATTRS, "merge_multimodal: rows is i64, expected i32"},
     {OP_merge_multimodal, "bf16[5,8] bf16[2,8] i32[4]", NO_ATTRS, "merge_multimodal: rows has shape [4], expected [5]"},
     {OP_gelu, "i32[4]", NO_ATTRS, "gelu: x is i32, expected f32, f16 or bf16"},
@@ -325,7 +401,8 @@ static void test_every_op_is_covered(void **state)
         size_t count;
     } all[] = {
 #define TABLE(t) {t, sizeof t / sizeof *t}
-        TABLE(conv_cases), TABLE(linear_cases), TABLE(norm_cases), TABLE(attention_cases), TABLE(vision_cases), TABLE(movement_cases),
+        TABLE(conv_cases),      TABLE(linear_cases), TABLE(norm_cases),
+        TABLE(attention_cases), TABLE(vision_cases), TABLE(movement_cases),
     };
     for (int op = 0; op < OP_COUNT; op++) {
         bool found = false;
@@ -343,33 +420,51 @@ typedef struct valid {
     op_id op;
     const char *inputs;
     op_attrs attrs;
-    const char *outputs;  /* "bf16[2,8] f32[2]" */
+    const char *outputs; /* "bf16[2,8] f32[2]" */
     const char *described;
 } valid;
 
 static const valid valid_cases[] = {
-    {OP_conv2d, "nchw:bf16[2,4,9,8] bf16[6,2,3,3] f32[6]", CONV(D1, .strides = {2, 1}, .paddings = {1, 0, 2, 1}, .groups = 2), "bf16[2,6,4,9]",
+    {OP_conv2d, "nchw:bf16[2,4,9,8] bf16[6,2,3,3] f32[6]",
+     CONV(D1, .strides = {2, 1}, .paddings = {1, 0, 2, 1}, .groups = 2), "bf16[2,6,4,9]",
      "conv2d bf16 nchw n2c4h9w8 o6k3x3 s2x1 p1,0,2,1 d1x1 g2 fwd bias=f32"},
-    {OP_conv2d, "nhwc:f16[1,9,9,4] f16[6,4,3,3] -", CONV(G1, .strides = {2, 2}, .dilations = {3, 3}, .algorithm = PAD_SAME), "f16[1,5,5,6]",
-     "conv2d f16 nhwc n1c4h9w9 o6k3x3 s2x2 pSAME d3x3 g1 fwd"},
-    {OP_fused_conv2d_add_act, "nchw:f32[0,4,3,3] f32[6,4,3,3] - f32[0,6,1,1]", CONV(S1, D1, G1, .algorithm = PAD_VALID, .act = ACT_SILU), "f32[0,6,1,1]",
+    {OP_conv2d, "nhwc:f16[1,9,9,4] f16[6,4,3,3] -", CONV(G1, .strides = {2, 2}, .dilations = {3, 3}, .algorithm = PAD_SAME),
+     "f16[1,5,5,6]", "conv2d f16 nhwc n1c4h9w9 o6k3x3 s2x2 pSAME d3x3 g1 fwd"},
+    {OP_fused_conv2d_add_act, "nchw:f32[0,4,3,3] f32[6,4,3,3] - f32[0,6,1,1]",
+     CONV(S1, D1, G1, .algorithm = PAD_VALID, .act = ACT_SILU), "f32[0,6,1,1]",
      "fused_conv2d_add_act f32 nchw n0c4h3w3 o6k3x3 s1x1 pVALID d1x1 g1 fwd residual act=silu"},
-    {OP_linear, "bf16[2,3,8] bf16[4,8] f32[4] bf16[2,3,4]", {.linear = {.act = ACT_GELU_TANH, .few_rows = true}}, "bf16[2,3,4]",
+    {OP_linear,
+     "bf16[2,3,8] bf16[4,8] f32[4] bf16[2,3,4]",
+     {.linear = {.act = ACT_GELU_TANH, .few_rows = true}},
+     "bf16[2,3,4]",
      "linear bf16 any m6 n4 k8 act=gelu_tanh bias=f32 residual few_rows"},
     {OP_linear, "bf16[8] bf16[4,8] - -", {.linear = {.out_f32 = true}}, "f32[4]", "linear bf16 any m1 n4 k8 out=f32"},
     {OP_linear_gated, "f16[0,8] f16[4,8] f16[4,8]", SILU, "f16[0,4]", "linear_gated f16 any m0 n4 k8 act=silu"},
-    {OP_layer_norm, "bf16[2,3,4] f32[12] -", NORM(1e-6f, 1), "bf16[2,3,4] f32[2] f32[2]", "layer_norm bf16 any [2,3,4] axis1 scale=f32 eps=1e-06"},
+    {OP_layer_norm, "bf16[2,3,4] f32[12] -", NORM(1e-6f, 1), "bf16[2,3,4] f32[2] f32[2]",
+     "layer_norm bf16 any [2,3,4] axis1 scale=f32 eps=1e-06"},
     {OP_rms_norm, "f32[5] f32[5]", NORM(0, 0), "f32[5]", "rms_norm f32 any [5] scale=f32 eps=0"},
     {OP_softmax, "f16[]", AXIS(7), "f16[]", "softmax f16 any [] axis7"},
-    {OP_attention, "bf16[5,4,8] bf16[5,2,8] bf16[5,2,8] i32[3]", {.attention = {.scale = 1, .causal = true}}, "bf16[5,4,8]",
+    {OP_attention,
+     "bf16[5,4,8] bf16[5,2,8] bf16[5,2,8] i32[3]",
+     {.attention = {.scale = 1, .causal = true}},
+     "bf16[5,4,8]",
      "attention bf16 any t5 h4 kv2 d8 seqs2 causal"},
-    {OP_paged_attention, "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] i32[4]", {.attention = {.scale = 1, .few_rows = true}}, "bf16[5,4,8]",
+    {OP_paged_attention,
+     "bf16[5,4,8] bf16[9,2,32,8] bf16[9,2,32,8] i32[3,2] i32[3] i32[4]",
+     {.attention = {.scale = 1, .few_rows = true}},
+     "bf16[5,4,8]",
      "paged_attention bf16 any t5 h4 kv2 d8 seqs3 causal few_rows"},
-    {OP_kv_append, "f32[5,2,8] f32[5,2,8] i32[5] f32[9,2,32,8] f32[9,2,32,8]", NO_ATTRS, "f32[9,2,32,8] f32[9,2,32,8]", "kv_append f32 any [5,2,8]"},
+    {OP_kv_append, "f32[5,2,8] f32[5,2,8] i32[5] f32[9,2,32,8] f32[9,2,32,8]", NO_ATTRS, "f32[9,2,32,8] f32[9,2,32,8]",
+     "kv_append f32 any [5,2,8]"},
     {OP_rope_table, "i32[5,2]", ROPE(ROPE_AXIAL_2D, 1e4f, 72, {0}), "f32[5,36,2]", "rope_table f32 any t5 d72 axial_2d"},
-    {OP_rope_table, "i32[5,3]", ROPE(ROPE_MROPE, 5e5f, 128, {16, 24, 24}), "f32[5,64,2]", "rope_table f32 any t5 d128 mrope"},
+    {OP_rope_table, "i32[5,3]", ROPE(ROPE_MROPE, 5e5f, 128, {16, 24, 24}), "f32[5,64,2]",
+     "rope_table f32 any t5 d128 mrope"},
     {OP_rope, "bf16[5,2,8] f32[5,4,2]", NO_ATTRS, "bf16[5,2,8]", "rope bf16 any [5,2,8]"},
-    {OP_position_embedding, "bf16[6,8] bf16[9,8] i32[1,3]", {.position = {true}}, "bf16[6,8]", "position_embedding bf16 any [6,8] images1 align_corners"},
+    {OP_position_embedding,
+     "bf16[6,8] bf16[9,8] i32[1,3]",
+     {.position = {true}},
+     "bf16[6,8]",
+     "position_embedding bf16 any [6,8] images1 align_corners"},
     {OP_patch_merge, "f16[8,3] i32[2,3]", MERGE(2), "f16[2,12]", "patch_merge f16 any [8,3] images2"},
     {OP_embedding, "i32[5] f16[9,8]", NO_ATTRS, "f16[5,8]", "embedding f16 any [5] [9,8]"},
     {OP_index_select, "bf16[9,8] i32[0]", NO_ATTRS, "bf16[0,8]", "index_select bf16 any [9,8] [0]"},

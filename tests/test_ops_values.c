@@ -1,5 +1,5 @@
-/* test_ops_values.c - named cases on every kernel row of an op: failures that users of other libraries reported (the numbers
- * are those of the project's list of field reports), special values, and errors that only the data can cause. */
+/* test_ops_values.c - named cases on every kernel row of an op: failures that users of other libraries reported (the
+ * numbers are those of the project's list of field reports), special values, and errors that only the data can cause. */
 #include "core/dtype.h"
 #include "core/memory.h"
 #include "core/rng.h"
@@ -119,7 +119,8 @@ static void check_close(const eager *e, const kernel *k, const double *expect, d
 {
     for (int64_t i = 0; i < ink_tensor_numel(&e->out[0]); i++) {
         double y = out_of(e, 0, i);
-        if (isnan(expect[i]) ? !isnan(y) : !(y == expect[i] || fabs(y - expect[i]) <= relative * fabs(expect[i]) + absolute))
+        if (isnan(expect[i]) ? !isnan(y)
+                             : !(y == expect[i] || fabs(y - expect[i]) <= relative * fabs(expect[i]) + absolute))
             fail_msg("%s: element %lld is %.9g, expected %.9g", k->name, (long long)i, y, expect[i]);
     }
 }
@@ -139,10 +140,12 @@ static void run_all(eager *e, op_id op, const double *expect, double relative, d
     release(e);
 }
 
-static const double unit_of[INK_DTYPE_COUNT] = {[INK_F32] = 0x1p-22, [INK_F16] = 0x1p-11 + 0x1p-18, [INK_BF16] = 0x1p-8 + 0x1p-16};
+static const double unit_of[INK_DTYPE_COUNT] = {
+    [INK_F32] = 0x1p-22, [INK_F16] = 0x1p-11 + 0x1p-18, [INK_BF16] = 0x1p-8 + 0x1p-16};
 
 /* layer_norm (gain and bias may be NULL) or rms_norm in FP64. */
-static void normalise(const ink_tensor *x, const ink_tensor *gain, const ink_tensor *bias, bool layer, double epsilon, double *y)
+static void normalise(const ink_tensor *x, const ink_tensor *gain, const ink_tensor *bias, bool layer, double epsilon,
+                      double *y)
 {
     const int64_t n = tensor_last(x);
     for (int64_t r = 0; r < tensor_rows(x); r++) {
@@ -154,7 +157,8 @@ static void normalise(const ink_tensor *x, const ink_tensor *gain, const ink_ten
             squares += pow(load_f64(x->data, x->dtype, r * n + i) - mean, 2) / (double)n;
         for (int64_t i = 0; i < n; i++) {
             double h = (load_f64(x->data, x->dtype, r * n + i) - mean) / sqrt(squares + epsilon);
-            y[r * n + i] = h * (gain ? load_f64(gain->data, gain->dtype, i) : 1) + (bias ? load_f64(bias->data, bias->dtype, i) : 0);
+            y[r * n + i] =
+                h * (gain ? load_f64(gain->data, gain->dtype, i) : 1) + (bias ? load_f64(bias->data, bias->dtype, i) : 0);
         }
     }
 }
@@ -353,9 +357,9 @@ static void test_report_47_nan_in_softmax(void **state)
 static void test_report_53_f32_to_bf16_bits(void **state)
 {
     (void)state;
-    static const uint32_t from[] = {0x7F800001, 0xFFFFFFFF, 0x7F7FFFFF, 0x3F808000, 0x3F818000, 0x00000001, 0x3F808001, 0x00008000,
-                                    0x00008001, 0x007FFFFF, 0x7F7F7FFF, 0x7F7F8000, 0x7F800000, 0xFF800000, 0x80000000, 0x3EAAAAAB,
-                                    0xFF812345, 0x80008001, 0x7FC00000};
+    static const uint32_t from[] = {0x7F800001, 0xFFFFFFFF, 0x7F7FFFFF, 0x3F808000, 0x3F818000, 0x00000001, 0x3F808001,
+                                    0x00008000, 0x00008001, 0x007FFFFF, 0x7F7F7FFF, 0x7F7F8000, 0x7F800000, 0xFF800000,
+                                    0x80000000, 0x3EAAAAAB, 0xFF812345, 0x80008001, 0x7FC00000};
     static const uint16_t to[] = {0x7FC0, 0xFFFF, 0x7F80, 0x3F80, 0x3F82, 0x0000, 0x3F81, 0x0000, 0x0001, 0x0080,
                                   0x7F7F, 0x7F80, 0x7F80, 0xFF80, 0x8000, 0x3EAB, 0xFFC1, 0x8001, 0x7FC0};
     const int64_t n = sizeof from / sizeof *from;
@@ -419,7 +423,10 @@ static void test_activations_of_special_values(void **state)
         op_id op;
         bool tanh;
         double at_one;
-    } cases[] = {{OP_gelu, false, 0.8413447460685429}, {OP_gelu, true, 0.8411919906082768}, {OP_silu, false, 0.7310585786300049}, {OP_relu, false, 1}};
+    } cases[] = {{OP_gelu, false, 0.8413447460685429},
+                 {OP_gelu, true, 0.8411919906082768},
+                 {OP_silu, false, 0.7310585786300049},
+                 {OP_relu, false, 1}};
     for (int c = 0; c < 4; c++)
         for (int t = 0; t < 3; t++) {
             const ink_dtype type = (ink_dtype[]){INK_F32, INK_F16, INK_BF16}[t];
@@ -434,8 +441,8 @@ static void test_activations_of_special_values(void **state)
 
 /* ---- positions ---- */
 
-/* torch: 1.0 / (10000.0 ** (torch.arange(0, 36, 2).float() / 36)) and 1.0 / (500000.0 ** (torch.arange(0, 128, 2).float() / 128)),
- * at most one unit in the last place away (its vectorised power is not correctly rounded). */
+/* torch: 1.0 / (10000.0 ** (torch.arange(0, 36, 2).float() / 36)) and 1.0 / (500000.0 ** (torch.arange(0, 128, 2).float() /
+ * 128)), at most one unit in the last place away (its vectorised power is not correctly rounded). */
 static void test_rope_frequencies(void **state)
 {
     (void)state;
@@ -508,7 +515,7 @@ static void test_position_forms(void **state)
 {
     (void)state;
     static const double table[] = {0, 10, 100, 110}, zeros[4];
-    static const double half_pixel[] = {5, 30, 80, 105}; /* rows at 0, 1/4, 3/4, 1; the only column halfway */
+    static const double half_pixel[] = {5, 30, 80, 105};            /* rows at 0, 1/4, 3/4, 1; the only column halfway */
     static const double corners[] = {0, 100.0 / 3, 200.0 / 3, 100}; /* rows at 0, 1/3, 2/3, 1; the only column at 0 */
     for (int align = 0; align < 2; align++) {
         eager e = {0};
@@ -562,12 +569,18 @@ static void test_grids_that_do_not_fit(void **state)
         const char *position, *merge;
     } cases[] = {
         {{1, 2, 6}, NULL, NULL},
-        {{1, 2, 4}, "position_embedding: grid_thw describes 8 patches, x has 12", "patch_merge: grid_thw describes 8 patches, x has 12"},
-        {{2, 2, 6}, "position_embedding: grid_thw[0] is 2,2,6, expected 1 and two multiples of 1", "patch_merge: grid_thw[0] is 2,2,6, expected 1 and two multiples of 2"},
-        {{1, -2, -6}, "position_embedding: grid_thw[0] is 1,-2,-6, expected 1 and two multiples of 1",
+        {{1, 2, 4},
+         "position_embedding: grid_thw describes 8 patches, x has 12",
+         "patch_merge: grid_thw describes 8 patches, x has 12"},
+        {{2, 2, 6},
+         "position_embedding: grid_thw[0] is 2,2,6, expected 1 and two multiples of 1",
+         "patch_merge: grid_thw[0] is 2,2,6, expected 1 and two multiples of 2"},
+        {{1, -2, -6},
+         "position_embedding: grid_thw[0] is 1,-2,-6, expected 1 and two multiples of 1",
          "patch_merge: grid_thw[0] is 1,-2,-6, expected 1 and two multiples of 2"},
         {{1, 3, 4}, NULL, "patch_merge: grid_thw[0] is 1,3,4, expected 1 and two multiples of 2"},
-        {{1, 2147483646, 2147483646}, "position_embedding: grid_thw describes 4611686009837453316 patches, x has 12",
+        {{1, 2147483646, 2147483646},
+         "position_embedding: grid_thw describes 4611686009837453316 patches, x has 12",
          "patch_merge: grid_thw describes 4611686009837453316 patches, x has 12"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -591,8 +604,8 @@ static void test_grids_that_do_not_fit(void **state)
 }
 
 /* A sample call of one row: logits, parameters, history. */
-static void sample_call(eager *e, int64_t n, const double *logits, double temperature, double top_p, double penalty, int32_t length,
-                        const int32_t history[2], int64_t step)
+static void sample_call(eager *e, int64_t n, const double *logits, double temperature, double top_p, double penalty,
+                        int32_t length, const int32_t history[2], int64_t step)
 {
     values(e, 0, INK_F32, 2, (int64_t[]){1, n}, logits);
     values(e, 1, INK_F32, 2, (int64_t[]){1, 3}, (double[]){temperature, top_p, penalty});
@@ -622,7 +635,8 @@ static void test_sample_errors(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         eager e = {0};
-        sample_call(&e, 3, logits, cases[i].temperature, cases[i].top_p, cases[i].penalty, cases[i].length, cases[i].history, 0);
+        sample_call(&e, 3, logits, cases[i].temperature, cases[i].top_p, cases[i].penalty, cases[i].length,
+                    cases[i].history, 0);
         check_error(&e, OP_sample, INK_OUT_OF_RANGE, cases[i].message);
     }
 }
@@ -635,12 +649,12 @@ static void test_sample_decisions(void **state)
         int32_t length, history[2];
         double expect;
     } cases[] = {
-        {{1, 5, 5, 2}, 0, 1, 1, 0, {0}, 1},                /* greedy, lowest of a tie */
-        {{1, 5, 4, 2}, 0, 1, 2, 1, {1}, 2},                /* 5 / 2 < 4 */
-        {{1, 5, 4, 2}, 0, 1, 2, 2, {1, 1}, 2},             /* once only: 5 / 4 would still lose, 4 wins either way */
-        {{-1, -5, -4, -2}, 0, 1, 2.5, 1, {0}, 3},          /* negative logits move away from 0 */
-        {{3, 5, 5, 2}, 0.5, 0, 1, 0, {0}, 1},              /* top_p 0: the most probable one, lowest id of a tie */
-        {{1, NAN, 5, 2}, 1, 1, 1, 0, {0}, 1},              /* damage shows */
+        {{1, 5, 5, 2}, 0, 1, 1, 0, {0}, 1},       /* greedy, lowest of a tie */
+        {{1, 5, 4, 2}, 0, 1, 2, 1, {1}, 2},       /* 5 / 2 < 4 */
+        {{1, 5, 4, 2}, 0, 1, 2, 2, {1, 1}, 2},    /* once only: 5 / 4 would still lose, 4 wins either way */
+        {{-1, -5, -4, -2}, 0, 1, 2.5, 1, {0}, 3}, /* negative logits move away from 0 */
+        {{3, 5, 5, 2}, 0.5, 0, 1, 0, {0}, 1},     /* top_p 0: the most probable one, lowest id of a tie */
+        {{1, NAN, 5, 2}, 1, 1, 1, 0, {0}, 1},     /* damage shows */
         {{1, 4, INFINITY, 2}, 1, 1, 1, 0, {0}, 2},
         {{-INFINITY, -INFINITY, -INFINITY, -INFINITY}, 1, 1, 1, 0, {0}, 0},
         {{-INFINITY, -INFINITY, 7, -INFINITY}, 1, 1, 1, 0, {0}, 2},
@@ -648,7 +662,8 @@ static void test_sample_decisions(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         eager e = {0};
-        sample_call(&e, 4, cases[i].logits, cases[i].temperature, cases[i].top_p, cases[i].penalty, cases[i].length, cases[i].history, (int64_t)i);
+        sample_call(&e, 4, cases[i].logits, cases[i].temperature, cases[i].top_p, cases[i].penalty, cases[i].length,
+                    cases[i].history, (int64_t)i);
         run_all(&e, OP_sample, &cases[i].expect, 0, 0);
     }
 }

@@ -196,6 +196,26 @@ static bool parse_dtype(const char *command, const char *value, ink_dtype *out)
     return false;
 }
 
+/* Copies text with \n, \t and \\ as the characters they mean; false for another escape or too long a text. */
+static bool unescape(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+    for (; *text; text++) {
+        char c = *text;
+        if (c == '\\') {
+            text++;
+            c = *text == 'n' ? '\n' : *text == 't' ? '\t' : *text == '\\' ? '\\' : 0;
+            if (!c)
+                return false;
+        }
+        if (n + 1 >= size)
+            return false;
+        out[n++] = c;
+    }
+    out[n] = 0;
+    return true;
+}
+
 bool model_argument(const char *command, int code, const char *value, model_arguments *m)
 {
     int64_t n = 0;
@@ -212,6 +232,14 @@ bool model_argument(const char *command, int code, const char *value, model_argu
     case 1005: return parse_int(command, "--max-pixels", value, 1, 1000000000, &m->options.max_pixels);
     case 1006: m->options.disable_kernels = value; return true;
     case 1007: m->options.delete_passes = value; return true;
-    default: m->options.assistant_prefix = value; return true;
+    default: {
+        static char prefix[256];
+        if (!unescape(value, prefix, sizeof prefix)) {
+            usage_error(command, "--assistant-prefix: '%s', expected at most 255 characters, with \\n for a line feed", value);
+            *bad = true;
+        }
+        m->options.assistant_prefix = prefix;
+        return true;
+    }
     }
 }

@@ -60,7 +60,8 @@ void conf_special_values(conf_case *k, int i, bool nonfinite)
     ink_tensor *t = &k->in[i];
     int64_t n = ink_tensor_numel(t);
     for (int times = 0; n && times < 5; times++)
-        store_f64(t->data, t->dtype, (int64_t)rng_below(&k->random, (uint64_t)n), values[rng_below(&k->random, nonfinite ? 10 : 7)]);
+        store_f64(t->data, t->dtype, (int64_t)rng_below(&k->random, (uint64_t)n),
+                  values[rng_below(&k->random, nonfinite ? 10 : 7)]);
 }
 
 double conf_in(const conf_case *k, int input, int64_t i) { return load_f64(k->in[input].data, k->in[input].dtype, i); }

@@ -29,7 +29,7 @@ const conf_op *conf_op_of(op_id op)
 
 /* ---- one case ---- */
 
-enum { GUARD = 128 }; /* bytes before and behind each output */
+enum { GUARD = 128 };     /* bytes before and behind each output */
 #define POISON_16 0x7fc0u /* a NaN in BF16 and F16; twice, in F32 too */
 
 static void poison(unsigned char *p, size_t bytes)
@@ -210,7 +210,8 @@ static void free_case(conf_case *k)
 }
 
 /* Runs one drawn case. *reached is false when the row declines it. */
-static ink_status run_case(const conf_op *op, conf_row *row, uint64_t seed, const conf_options *o, bias_sum *bias, bool *reached)
+static ink_status run_case(const conf_op *op, conf_row *row, uint64_t seed, const conf_options *o, bias_sum *bias,
+                           bool *reached)
 {
     const kernel *kn = row->kernel;
     conf_case k = {.random = {.seed = seed}, .size = o->size, .kernel = kn};
@@ -281,7 +282,8 @@ static void judge_bias(conf_row *row, const bias_sum *bias)
     if (row->failed || bias->weight < CONF_BIAS_ELEMENTS || bias->cases < CONF_BIAS_CASES || fabs(row->bias) <= limit)
         return;
     row->failed = true;
-    snprintf(row->failure, sizeof row->failure, "bias: results are off by %.2e of their size on average in %d cases, at most %.0e is centred rounding",
+    snprintf(row->failure, sizeof row->failure,
+             "bias: results are off by %.2e of their size on average in %d cases, at most %.0e is centred rounding",
              row->bias, bias->cases, limit);
 }
 
@@ -317,8 +319,8 @@ static ink_status run_row(const device *d, const conf_options *o, conf_row *row)
 
 static bool wanted(const conf_options *o, const kernel *k)
 {
-    return (!o->op || !strcmp(o->op, op_schema_of(k->op)->name)) && (!o->dtype || !strcmp(o->dtype, ink_dtype_name(k->dtype))) &&
-           (!o->kernel || !strcmp(o->kernel, k->name));
+    return (!o->op || !strcmp(o->op, op_schema_of(k->op)->name)) &&
+           (!o->dtype || !strcmp(o->dtype, ink_dtype_name(k->dtype))) && (!o->kernel || !strcmp(o->kernel, k->name));
 }
 
 static ink_status add_row(conf_report *r, const kernel *k)
@@ -362,7 +364,8 @@ ink_status conf_run_case(const device *d, const char *descriptor, conf_report *r
     const char *seed_text = strstr(descriptor, "seed="), *size_text = strstr(descriptor, "size=");
     if (sscanf(descriptor, "%63s %15s %15s", op_name, dtype_name, layout_name) != 3 || !op_parse(op_name, &op) ||
         !ink_dtype_parse(dtype_name, &dtype) || !seed_text)
-        return failure(INK_INVALID_ARGUMENT, "'%s' is no case descriptor: expected 'OP DTYPE LAYOUT ... seed=HEX'", descriptor);
+        return failure(INK_INVALID_ARGUMENT, "'%s' is no case descriptor: expected 'OP DTYPE LAYOUT ... seed=HEX'",
+                       descriptor);
     uint64_t seed = strtoull(seed_text + 5, NULL, 16);
     conf_options o = {.cases = 1, .size = size_text ? atoi(size_text + 5) : 0};
     const conf_op *c = conf_op_of(op);
@@ -371,7 +374,8 @@ ink_status conf_run_case(const device *d, const char *descriptor, conf_report *r
         const kernel *k = &list->rows[i];
         bias_sum bias = {0};
         bool reached;
-        if (k->dtype != dtype || strcmp(ink_layout_name(k->layout), layout_name) || (d->backend == INK_CPU && k->isa > d->isa))
+        if (k->dtype != dtype || strcmp(ink_layout_name(k->layout), layout_name) ||
+            (d->backend == INK_CPU && k->isa > d->isa))
             continue;
         TRY(add_row(r, k));
         TRY(run_case(c, &r->rows[r->count - 1], seed, &o, &bias, &reached));
@@ -387,7 +391,9 @@ void conf_report_table(const device *d, const conf_options *o, const conf_report
     for (size_t i = 0; i < r->count; i++) {
         const conf_row *w = &r->rows[i];
         strbuf_printf(out, "%-40s %6d %9.3f %9.1e %6.2f  %s\n", w->kernel->name, w->cases, w->worst, w->bias, w->seconds,
-                      w->failed ? "FAILED" : w->skipped ? "skipped (processor)" : "ok");
+                      w->failed    ? "FAILED"
+                      : w->skipped ? "skipped (processor)"
+                                   : "ok");
     }
     for (size_t i = 0; i < r->count; i++)
         if (r->rows[i].failed)

@@ -35,8 +35,8 @@ static ink_status draw_gelu(conf_case *k, ink_dtype dtype, ink_layout layout)
 }
 
 /* Activations are x sigmoid(u) or x Phi(x) in FP32: 2^-20 covers the polynomial, the exponential, the quotient; an argument
- * u of the exponential rounded three times moves the result by 3 * 2^-24 |u| in relative terms, as far as the sigmoid is not
- * saturated; results near the bottom of FP32 lose 2^-149 steps of the exponential, times |x|. */
+ * u of the exponential rounded three times moves the result by 3 * 2^-24 |u| in relative terms, as far as the sigmoid is
+ * not saturated; results near the bottom of FP32 lose 2^-149 steps of the exponential, times |x|. */
 static void expect_activation(conf_case *k, activation act)
 {
     for (int64_t i = 0, n = ink_tensor_numel(&k->in[0]); i < n; i++) {

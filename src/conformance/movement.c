@@ -3,7 +3,8 @@
 /* Lookups: `index` rows of input `table` in input `out of`; all bounds stay 0, the copies are exact. */
 static ink_status draw_lookup(conf_case *k, ink_dtype dtype, int index, int table)
 {
-    const int64_t rows = conf_dim(k, 100, false), width = conf_dim(k, k->size ? 400 : 80, true), tokens = conf_dim(k, 200, true);
+    const int64_t rows = conf_dim(k, 100, false), width = conf_dim(k, k->size ? 400 : 80, true),
+                  tokens = conf_dim(k, 200, true);
     conf_input_int(k, index, INK_I32, 1, &tokens, 0, rows - 1);
     conf_input(k, table, dtype, 2, (int64_t[]){rows, width}, 1);
     if (conf_chance(k, 20))
@@ -40,7 +41,8 @@ const conf_op conf_index_select = {OP_index_select, draw_index_select, reference
 static ink_status draw_merge_multimodal(conf_case *k, ink_dtype dtype, ink_layout layout)
 {
     (void)layout;
-    const int64_t tokens = conf_dim(k, 150, true), width = conf_dim(k, k->size ? 400 : 80, true), features = conf_dim(k, 60, true);
+    const int64_t tokens = conf_dim(k, 150, true), width = conf_dim(k, k->size ? 400 : 80, true),
+                  features = conf_dim(k, 60, true);
     conf_input(k, 0, dtype, 2, (int64_t[]){tokens, width}, 1);
     conf_input(k, 1, dtype, 2, (int64_t[]){features, width}, 1);
     conf_input_int(k, 2, INK_I32, 1, &tokens, -features - 1, features - 1);

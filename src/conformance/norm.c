@@ -90,8 +90,8 @@ static row_stats stats_of(const conf_case *k, int64_t first, int64_t n)
 
 /* The kernels sum d = x - c for a pivot c that is within one standard deviation of the mean, or the FP32 mean itself, whose
  * error is at most (n + 2) u range + 2u |mean| (u = 2^-24). Call that distance o. Then d is off by u |d|, mean(d) by
- * (n + 2) u mean|d| <= (n + 2) u (deviation + o), and mean(d^2) - mean(d)^2 by 2 (n + 4) u (variance + o^2). In a constant row
- * c is that constant and d is 0: the result is exactly bias. */
+ * (n + 2) u mean|d| <= (n + 2) u (deviation + o), and mean(d^2) - mean(d)^2 by 2 (n + 4) u (variance + o^2). In a constant
+ * row c is that constant and d is 0: the result is exactly bias. */
 static void expect_row(conf_case *k, int64_t r, int64_t n)
 {
     const double u = 0x1p-24, epsilon = k->call.attrs.norm.epsilon, count = (double)n;
@@ -100,15 +100,18 @@ static void expect_row(conf_case *k, int64_t r, int64_t n)
     const double pivot = s.range > 0 ? fmax(sigma, (count + 2) * u * s.range + 2 * u * fabs(s.mean)) : 0;
     const double mean_error = (count + 4) * u * (s.deviation + pivot), tiny = 0x1p-148 * fmax(1, s.top);
     const double variance_error = 2 * (count + 6) * u * (s.variance + pivot * pivot) + 2 * mean_error * mean_error;
-    const double room = s.variance + epsilon - variance_error, relative = (room > 0 ? 0.5 * variance_error / room : 1e300) + 4 * u;
+    const double room = s.variance + epsilon - variance_error,
+                 relative = (room > 0 ? 0.5 * variance_error / room : 1e300) + 4 * u;
     k->expect[1][r] = s.mean;
     k->bound[1][r] = mean_error + u * fabs(s.mean) + tiny + conf_store_error(INK_F32, s.mean);
     k->expect[2][r] = s.variance;
     k->bound[2][r] = variance_error + conf_store_error(INK_F32, s.variance);
     for (int64_t i = 0; i < n; i++) {
-        double x = conf_in(k, 0, r * n + i), g = k->call.in[1] ? conf_in(k, 1, i) : 1, b = k->call.in[2] ? conf_in(k, 2, i) : 0;
+        double x = conf_in(k, 0, r * n + i), g = k->call.in[1] ? conf_in(k, 1, i) : 1,
+               b = k->call.in[2] ? conf_in(k, 2, i) : 0;
         double h = (x - s.mean) * inverse, y = h * g + b;
-        double h_error = fabs(h) * relative + inverse * (mean_error + 2 * u * (fabs(x - s.mean) + pivot) + 0x1p-148) + 0x1p-148;
+        double h_error =
+            fabs(h) * relative + inverse * (mean_error + 2 * u * (fabs(x - s.mean) + pivot) + 0x1p-148) + 0x1p-148;
         k->expect[0][r * n + i] = y;
         k->bound[0][r * n + i] = fabs(g) * h_error + 3 * u * (fabs(h * g) + fabs(b)) + conf_store_error(k->out[0].dtype, y);
     }
@@ -148,7 +151,8 @@ static ink_status reference_rms_norm(conf_case *k)
         double squares = 0;
         for (int64_t i = 0; i < n; i++)
             squares += conf_in(k, 0, r * n + i) * conf_in(k, 0, r * n + i);
-        const double inverse = 1 / sqrt(squares / (double)n + k->call.attrs.norm.epsilon), relative = (0.5 * (double)n + 6) * 0x1p-24;
+        const double inverse = 1 / sqrt(squares / (double)n + k->call.attrs.norm.epsilon),
+                     relative = (0.5 * (double)n + 6) * 0x1p-24;
         for (int64_t i = 0; i < n; i++) {
             double g = conf_in(k, 1, i), y = conf_in(k, 0, r * n + i) * inverse * g;
             k->expect[0][r * n + i] = y;

@@ -33,7 +33,8 @@ double ref_activation(double x, activation a, double *slope)
     switch (a) {
     case ACT_RELU: return x < 0 ? 0 : x;
     case ACT_GELU_ERF: return isinf(x) ? (x > 0 ? x : 0) : 0.5 * x * erfc(-x * 0.70710678118654752440);
-    case ACT_GELU_TANH: return isinf(x) ? (x > 0 ? x : 0) : x / (1 + exp(-2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case ACT_GELU_TANH:
+        return isinf(x) ? (x > 0 ? x : 0) : x / (1 + exp(-2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x)));
     case ACT_SILU: return isinf(x) ? (x > 0 ? x : 0) : x / (1 + exp(-x));
     default: return x;
     }

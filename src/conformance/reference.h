@@ -16,6 +16,7 @@ void ref_term(ref_sum *s, double v);
 /* FP32 accumulation in any order, and the flushing of subnormal BF16 operands where the row under test does that. */
 double ref_sum_error(const conf_case *k, const ref_sum *s);
 
-/* Value at x, and the largest |derivative| of the activation anywhere (an error e before it is at most slope * e behind). */
+/* Value at x, and the largest |derivative| of the activation anywhere (an error e before it is at most slope * e behind).
+ */
 double ref_activation(double x, activation a, double *slope);
 #endif

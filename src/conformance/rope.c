@@ -14,7 +14,8 @@ static ink_status draw_rope_table(conf_case *k, ink_dtype dtype, ink_layout layo
     a->sections[1] = (int)rng_range(&k->random, 0, a->head_dim / 2 - a->sections[0]);
     a->sections[2] = a->head_dim / 2 - a->sections[0] - a->sections[1];
     int64_t tokens = conf_dim(k, 60, true);
-    conf_input_int(k, 0, INK_I32, 2, (int64_t[]){tokens, a->kind == ROPE_AXIAL_2D ? 2 : 3}, 0, conf_chance(k, 50) ? 200 : 131071);
+    conf_input_int(k, 0, INK_I32, 2, (int64_t[]){tokens, a->kind == ROPE_AXIAL_2D ? 2 : 3}, 0,
+                   conf_chance(k, 50) ? 200 : 131071);
     return INK_OK;
 }
 
@@ -27,7 +28,8 @@ static ink_status reference_rope_table(conf_case *k)
     const int axes = axial ? 2 : 3;
     for (int64_t t = 0; t < k->in[0].dims[0]; t++)
         for (int i = 0; i < half; i++) {
-            const float exponent = (float)(2 * (i % period)) / (float)(2 * period), omega = 1.0f / (float)pow(a->theta, exponent);
+            const float exponent = (float)(2 * (i % period)) / (float)(2 * period),
+                        omega = 1.0f / (float)pow(a->theta, exponent);
             const int axis = axial ? i / period : (i >= a->sections[0]) + (i >= a->sections[0] + a->sections[1]);
             const float angle = (float)conf_in(k, 0, t * axes + axis) * omega;
             for (int part = 0; part < 2; part++) {
@@ -44,7 +46,8 @@ const conf_op conf_rope_table = {OP_rope_table, draw_rope_table, reference_rope_
 static ink_status draw_rope(conf_case *k, ink_dtype dtype, ink_layout layout)
 {
     (void)layout;
-    int64_t tokens = conf_dim(k, 40, true), heads = conf_dim(k, k->size ? 16 : 5, true), half = conf_chance(k, 20) ? 36 : conf_dim(k, 70, true);
+    int64_t tokens = conf_dim(k, 40, true), heads = conf_dim(k, k->size ? 16 : 5, true),
+            half = conf_chance(k, 20) ? 36 : conf_dim(k, 70, true);
     conf_input(k, 0, dtype, 3, (int64_t[]){tokens, heads, 2 * half}, conf_chance(k, 20) ? 100 : 1);
     ink_tensor *table = conf_input(k, 1, INK_F32, 3, (int64_t[]){tokens, half, 2}, 1);
     if (!table)
@@ -73,7 +76,8 @@ static ink_status reference_rope(conf_case *k)
                 const double size[2] = {fabs(a * c) + fabs(b * s), fabs(b * c) + fabs(a * s)};
                 for (int part = 0; part < 2; part++) {
                     k->expect[0][part ? high : low] = y[part];
-                    k->bound[0][part ? high : low] = 2 * 0x1p-24 * size[part] + 0x1p-148 + conf_store_error(k->out[0].dtype, y[part]);
+                    k->bound[0][part ? high : low] =
+                        2 * 0x1p-24 * size[part] + 0x1p-148 + conf_store_error(k->out[0].dtype, y[part]);
                 }
             }
     return INK_OK;

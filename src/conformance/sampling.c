@@ -6,7 +6,8 @@
 static ink_status draw_argmax(conf_case *k, ink_dtype dtype, ink_layout layout)
 {
     (void)layout;
-    const int64_t rows = conf_dim(k, 12, true), n = conf_chance(k, 30) ? rng_range(&k->random, 1000, k->size ? 30000 : 5000) : conf_dim(k, 300, false);
+    const int64_t rows = conf_dim(k, 12, true),
+                  n = conf_chance(k, 30) ? rng_range(&k->random, 1000, k->size ? 30000 : 5000) : conf_dim(k, 300, false);
     if (conf_chance(k, 30)) /* many ties */
         conf_input_int(k, 0, dtype, 2, (int64_t[]){rows, n}, -4, conf_chance(k, 50) ? 4 : 300);
     else
@@ -94,7 +95,10 @@ static int64_t sampled(const conf_case *k, int64_t r, candidate *sorted, double 
     }
     for (int64_t i = 0; i < n; i++)
         weight[sorted[i].id] = i < count ? exp((sorted[i].logit - top) / temperature) : 0;
-    const double u = (double)(rng_at((uint64_t)((int64_t *)k->in[2].data)[2 * r], (uint64_t)((int64_t *)k->in[2].data)[2 * r + 1]) >> 11) * 0x1p-53;
+    const double u =
+        (double)(rng_at((uint64_t)((int64_t *)k->in[2].data)[2 * r], (uint64_t)((int64_t *)k->in[2].data)[2 * r + 1]) >>
+                 11) *
+        0x1p-53;
     for (int64_t i = 0; i < n; i++) {
         sum += weight[i];
         *clear &= fabs(sum - u * kept) > 1e-10 * kept;
@@ -119,7 +123,8 @@ static void draw_row(conf_case *k, int64_t r)
 static ink_status draw_sample(conf_case *k, ink_dtype dtype, ink_layout layout)
 {
     (void)layout;
-    const int64_t rows = conf_dim(k, 6, true), n = conf_chance(k, 20) ? rng_range(&k->random, 1000, k->size ? 20000 : 3000) : conf_dim(k, 200, false);
+    const int64_t rows = conf_dim(k, 6, true),
+                  n = conf_chance(k, 20) ? rng_range(&k->random, 1000, k->size ? 20000 : 3000) : conf_dim(k, 200, false);
     const int64_t most = conf_dim(k, 40, true);
     if (conf_chance(k, 20)) /* ties at the cut of top_p */
         conf_input_int(k, 0, dtype, 2, (int64_t[]){rows, n}, -2, 2);

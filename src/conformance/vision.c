@@ -72,7 +72,8 @@ static ink_status reference_position_embedding(conf_case *k)
                 }
                 bool exact = wy == 0 && wx == 0;
                 k->expect[0][p * width + i] = x + v;
-                k->bound[0][p * width + i] = (exact ? 0 : 7 * u * size) + u * fabs(x + v) + conf_store_error(k->out[0].dtype, x + v);
+                k->bound[0][p * width + i] =
+                    (exact ? 0 : 7 * u * size) + u * fabs(x + v) + conf_store_error(k->out[0].dtype, x + v);
             }
         }
     }

@@ -17,7 +17,8 @@ static inline float times_sigmoid(float x, float s)
 
 static inline float gelu_erf(float x)
 {
-    return isinf(x) ? (x > 0 ? x : -0.0f) : (float)(0.5 * x * erfc(-0.70710678118654752440 * x)); /* FP64: the tail of erfc is steep */
+    return isinf(x) ? (x > 0 ? x : -0.0f)
+                    : (float)(0.5 * x * erfc(-0.70710678118654752440 * x)); /* FP64: the tail of erfc is steep */
 }
 
 static inline float activate(float x, activation a)

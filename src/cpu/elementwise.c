@@ -20,7 +20,8 @@ ink_status map_run(const op_call *c, map_range *range)
     const ink_tensor *x = c->in[0], *y = c->op == OP_add || c->op == OP_multiply ? c->in[1] : NULL;
     map_job j = {.x = x->data, .y = y ? y->data : NULL, .z = c->out[0]->data, .from = x->dtype, .to = c->out[0]->dtype};
     j.act = map_activation(c);
-    const int64_t n = ink_tensor_numel(x), parts = threads_for(c, tensor_bytes_or_0(x) + tensor_bytes_or_0(y) + tensor_bytes_or_0(c->out[0]));
+    const int64_t n = ink_tensor_numel(x),
+                  parts = threads_for(c, tensor_bytes_or_0(x) + tensor_bytes_or_0(y) + tensor_bytes_or_0(c->out[0]));
     const int64_t step = ((n + parts - 1) / parts + ALIGN - 1) / ALIGN * ALIGN;
 #pragma omp parallel for num_threads((int)parts)
     for (int64_t p = 0; p < parts; p++) {

@@ -20,7 +20,7 @@ activation map_activation(const op_call *c);
 /* Shares the elements of the call's output out over its threads, in ranges that start at multiples of 64. */
 ink_status map_run(const op_call *c, map_range *range);
 
-#define MAP_KERNELS(isa)                     \
+#define MAP_KERNELS(isa)                         \
     ink_status gelu_##isa(const op_call *c);     \
     ink_status silu_##isa(const op_call *c);     \
     ink_status relu_##isa(const op_call *c);     \

@@ -24,7 +24,8 @@ static void cast_range(const map_job *j, int64_t begin, int64_t end)
 {
     size_t size = ink_dtype_size(j->from);
     if (j->from == j->to && end > begin)
-        memcpy((char *)j->z + (size_t)begin * size, (const char *)j->x + (size_t)begin * size, (size_t)(end - begin) * size);
+        memcpy((char *)j->z + (size_t)begin * size, (const char *)j->x + (size_t)begin * size,
+               (size_t)(end - begin) * size);
     else
         for (int64_t i = begin; i < end; i++)
             store_f32(j->z, j->to, i, load_f32(j->x, j->from, i));

@@ -1,4 +1,5 @@
-/* elementwise_vec.h - elementwise ops in vectors, for elementwise_avx2.c and elementwise_avx512.c, which define ISA(name). */
+/* elementwise_vec.h - elementwise ops in vectors, for elementwise_avx2.c and elementwise_avx512.c, which define ISA(name).
+ */
 #include "cpu/elementwise.h"
 #include "cpu/vec.h"
 
@@ -14,7 +15,8 @@ VEC_INLINE vf map_value(vf x, vf y, map_kind kind, activation act)
     }
 }
 
-VEC_INLINE void map_all(const map_job *j, int64_t begin, int64_t end, map_kind kind, activation act, ink_dtype from, ink_dtype to)
+VEC_INLINE void map_all(const map_job *j, int64_t begin, int64_t end, map_kind kind, activation act, ink_dtype from,
+                        ink_dtype to)
 {
     const bool two = kind == MAP_ADD || kind == MAP_MULTIPLY;
     int64_t i = begin;
@@ -34,11 +36,14 @@ VEC_INLINE void map_all(const map_job *j, int64_t begin, int64_t end, map_kind k
 /* One function per op and dtype, so that dtype and op are constants of the loop. */
 #define MAP(name, kind, act, from, to) \
     static void name(const map_job *j, int64_t begin, int64_t end) { map_all(j, begin, end, kind, act, from, to); }
-#define MAP3(name, kind, act)                         \
-    MAP(name##_bf16, kind, act, INK_BF16, INK_BF16)   \
-    MAP(name##_f16, kind, act, INK_F16, INK_F16)      \
-    MAP(name##_f32, kind, act, INK_F32, INK_F32)      \
-    static map_range *name##_of(ink_dtype t) { return t == INK_BF16 ? name##_bf16 : t == INK_F16 ? name##_f16 : name##_f32; }
+#define MAP3(name, kind, act)                                                        \
+    MAP(name##_bf16, kind, act, INK_BF16, INK_BF16)                                  \
+    MAP(name##_f16, kind, act, INK_F16, INK_F16)                                     \
+    MAP(name##_f32, kind, act, INK_F32, INK_F32)                                     \
+    static map_range *name##_of(ink_dtype t)                                         \
+    {                                                                                \
+        return t == INK_BF16 ? name##_bf16 : t == INK_F16 ? name##_f16 : name##_f32; \
+    }
 MAP3(gelu_erf, MAP_ACTIVATE, ACT_GELU_ERF)
 MAP3(gelu_tanh, MAP_ACTIVATE, ACT_GELU_TANH)
 MAP3(silu, MAP_ACTIVATE, ACT_SILU)

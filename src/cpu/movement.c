@@ -12,8 +12,8 @@ static ink_status check_indices(const op_call *c, const char *name, const ink_te
     const int32_t *v = index->data;
     for (int64_t i = 0; i < index->dims[0]; i++)
         if (v[i] >= rows || (v[i] < 0 && !negative))
-            return failure(INK_OUT_OF_RANGE, "%s: %s[%lld] is %d, the table has %lld rows", op_schema_of(c->op)->name, name, (long long)i,
-                           (int)v[i], (long long)rows);
+            return failure(INK_OUT_OF_RANGE, "%s: %s[%lld] is %d, the table has %lld rows", op_schema_of(c->op)->name, name,
+                           (long long)i, (int)v[i], (long long)rows);
     return INK_OK;
 }
 
@@ -26,7 +26,8 @@ static void copy_rows(const op_call *c, const ink_tensor *table, const ink_tenso
         return;
 #pragma omp parallel for num_threads(threads_for(c, 2 * tensor_bytes_or_0(c->out[0])))
     for (int64_t t = 0; t < index->dims[0]; t++) {
-        const char *from = v[t] < 0 ? (const char *)other->data + (size_t)t * bytes : (const char *)table->data + (size_t)v[t] * bytes;
+        const char *from =
+            v[t] < 0 ? (const char *)other->data + (size_t)t * bytes : (const char *)table->data + (size_t)v[t] * bytes;
         memcpy((char *)c->out[0]->data + (size_t)t * bytes, from, bytes);
     }
 }

@@ -12,7 +12,7 @@
 typedef struct norm_job {
     const void *x, *scale, *bias; /* scale: rms_norm's weight; NULL: absent */
     void *y;
-    float *mean, *variance; /* one per row, or NULL */
+    float *mean, *variance;     /* one per row, or NULL */
     ink_dtype dtype, parameter; /* of x and y; of scale and bias */
     int64_t n;                  /* elements of a row */
     float epsilon;

@@ -81,7 +81,8 @@ void rms_norm_row_portable(const norm_job *j, int64_t r)
     }
     float inverse = 1.0f / sqrtf(squares / (float)n + j->epsilon * s * s);
     for (int64_t i = 0; i < n; i++)
-        store_f32(j->y, j->dtype, first + i, s * load_f32(j->x, j->dtype, first + i) * inverse * parameter(j, j->scale, i, 1));
+        store_f32(j->y, j->dtype, first + i,
+                  s * load_f32(j->x, j->dtype, first + i) * inverse * parameter(j, j->scale, i, 1));
 }
 
 ink_status layer_norm_portable(const op_call *c) { return norm_run(c, layer_norm_row_portable); }

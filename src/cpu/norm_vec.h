@@ -1,4 +1,5 @@
-/* norm_vec.h - layer_norm and rms_norm in vectors, for norm_avx2.c and norm_avx512.c, which define ISA(name). See norm.h. */
+/* norm_vec.h - layer_norm and rms_norm in vectors, for norm_avx2.c and norm_avx512.c, which define ISA(name). See norm.h.
+ */
 #include "cpu/norm.h"
 #include "cpu/vec.h"
 
@@ -130,19 +131,19 @@ VEC_INLINE void rms_norm_row(const norm_job *j, int64_t r, ink_dtype t, ink_dtyp
     }
 }
 
-#define INSTANCES(name)                                                                                                 \
-    static void name##_bf16(const norm_job *j, int64_t r) { name##_row(j, r, INK_BF16, INK_BF16); }                       \
-    static void name##_bf16_f32(const norm_job *j, int64_t r) { name##_row(j, r, INK_BF16, INK_F32); }                    \
-    static void name##_f16(const norm_job *j, int64_t r) { name##_row(j, r, INK_F16, INK_F16); }                          \
-    static void name##_f16_f32(const norm_job *j, int64_t r) { name##_row(j, r, INK_F16, INK_F32); }                      \
-    static void name##_f32(const norm_job *j, int64_t r) { name##_row(j, r, INK_F32, INK_F32); }                          \
-    ink_status ISA(name)(const op_call *c)                                                                              \
-    {                                                                                                                 \
-        const ink_tensor *x = c->in[0], *parameter = c->in[1] ? c->in[1] : c->op == OP_layer_norm ? c->in[2] : NULL;  \
-        bool wide = parameter && parameter->dtype == INK_F32;                                                         \
-        return norm_run(c, x->dtype == INK_F32    ? name##_f32                                                          \
-                           : x->dtype == INK_BF16 ? (wide ? name##_bf16_f32 : name##_bf16)                                \
-                                                  : (wide ? name##_f16_f32 : name##_f16));                                \
+#define INSTANCES(name)                                                                                              \
+    static void name##_bf16(const norm_job *j, int64_t r) { name##_row(j, r, INK_BF16, INK_BF16); }                  \
+    static void name##_bf16_f32(const norm_job *j, int64_t r) { name##_row(j, r, INK_BF16, INK_F32); }               \
+    static void name##_f16(const norm_job *j, int64_t r) { name##_row(j, r, INK_F16, INK_F16); }                     \
+    static void name##_f16_f32(const norm_job *j, int64_t r) { name##_row(j, r, INK_F16, INK_F32); }                 \
+    static void name##_f32(const norm_job *j, int64_t r) { name##_row(j, r, INK_F32, INK_F32); }                     \
+    ink_status ISA(name)(const op_call *c)                                                                           \
+    {                                                                                                                \
+        const ink_tensor *x = c->in[0], *parameter = c->in[1] ? c->in[1] : c->op == OP_layer_norm ? c->in[2] : NULL; \
+        bool wide = parameter && parameter->dtype == INK_F32;                                                        \
+        return norm_run(c, x->dtype == INK_F32    ? name##_f32                                                       \
+                           : x->dtype == INK_BF16 ? (wide ? name##_bf16_f32 : name##_bf16)                           \
+                                                  : (wide ? name##_f16_f32 : name##_f16));                           \
     }
 INSTANCES(layer_norm)
 INSTANCES(rms_norm)

@@ -1,5 +1,5 @@
-/* rope_vec.h - rope in vectors, for rope_avx2.c and rope_avx512.c, which define ISA(name). The table's cosines and sines are
- * pulled apart once per token and used for all heads. */
+/* rope_vec.h - rope in vectors, for rope_avx2.c and rope_avx512.c, which define ISA(name). The table's cosines and sines
+ * are pulled apart once per token and used for all heads. */
 #include "cpu/rope.h"
 #include "cpu/vec.h"
 

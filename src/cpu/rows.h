@@ -16,12 +16,13 @@
 #define VECTOR_ROWS(name)
 #endif
 
-#define LIST_OF(name) const kernel_list kernels_cpu_##name = {INK_CPU, OP_##name, sizeof name##_rows / sizeof *name##_rows, name##_rows}
-#define FLOAT_LIST(name)                                                                               \
+#define LIST_OF(name) \
+    const kernel_list kernels_cpu_##name = {INK_CPU, OP_##name, sizeof name##_rows / sizeof *name##_rows, name##_rows}
+#define FLOAT_LIST(name)                                                                              \
     static const kernel name##_rows[] = {VECTOR_ROWS(name) FLOAT_ROWS(name, portable, ISA_PORTABLE)}; \
     LIST_OF(name)
 /* One implementation for every processor (copies, table lookups). */
-#define PORTABLE_LIST(name)                                                             \
+#define PORTABLE_LIST(name)                                                         \
     static const kernel name##_rows[] = {FLOAT_ROWS(name, portable, ISA_PORTABLE)}; \
     LIST_OF(name)
 #endif

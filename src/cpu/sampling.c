@@ -21,6 +21,9 @@ static const kernel argmax_rows[] = {
         ROW(argmax, f32, INK_F32, portable, ISA_PORTABLE)};
 LIST_OF(argmax);
 
-static const kernel sample_rows[] = {
-    {.name = "sample_f32_portable", .op = OP_sample, .dtype = INK_F32, .workspace = sample_workspace, .run = sample_portable}};
+static const kernel sample_rows[] = {{.name = "sample_f32_portable",
+                                      .op = OP_sample,
+                                      .dtype = INK_F32,
+                                      .workspace = sample_workspace,
+                                      .run = sample_portable}};
 LIST_OF(sample);

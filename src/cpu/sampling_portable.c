@@ -52,9 +52,9 @@ static row_scratch scratch_of(const op_call *c)
  * every machine, which libm does not promise. Below -700: 0. */
 static double exp_negative(double x)
 {
-    static const double inverse_factorial[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
-                                               1.0 / 40320,      1.0 / 5040,      1.0 / 720,      1.0 / 120,     1.0 / 24,
-                                               1.0 / 6,          0.5,             1,              1};
+    static const double inverse_factorial[] = {
+        1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+        1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1,           1};
     if (!(x > -700))
         return 0;
     const double to_integer = 0x1.8p52, n = (x * 0x1.71547652b82fep0 + to_integer) - to_integer;
@@ -77,7 +77,8 @@ static uint32_t key_of(float f)
 
 /* Among the ids whose key starts with the bits of `prefix` above `shift + bits`, adds weights by the next `bits` bits and
  * picks, from the top, the bucket in which *above (the sum over larger keys) reaches target. */
-static uint32_t pick_bucket(const row_scratch *s, int64_t v, uint32_t prefix, int shift, int bits, double target, double *above)
+static uint32_t pick_bucket(const row_scratch *s, int64_t v, uint32_t prefix, int shift, int bits, double target,
+                            double *above)
 {
     const uint64_t mask = (1u << bits) - 1;
     for (int b = 0; b <= (int)mask; b++)
@@ -173,13 +174,14 @@ static ink_status check_row(const op_call *c, int64_t row)
     if (!(p[1] >= 0))
         return failure(INK_OUT_OF_RANGE, "sample: params[%lld]: top_p is %g, expected 0 or more", r, (double)p[1]);
     if (!(p[2] > 0 && p[2] <= 3.0e38f))
-        return failure(INK_OUT_OF_RANGE, "sample: params[%lld]: repetition penalty is %g, expected a positive number", r, (double)p[2]);
+        return failure(INK_OUT_OF_RANGE, "sample: params[%lld]: repetition penalty is %g, expected a positive number", r,
+                       (double)p[2]);
     if (n < 0 || n > most)
         return failure(INK_OUT_OF_RANGE, "sample: history_len[%lld] is %d, expected 0 to %lld", r, (int)n, (long long)most);
     for (int32_t i = 0; i < n; i++)
         if (history[i] < 0 || history[i] >= v)
-            return failure(INK_OUT_OF_RANGE, "sample: history[%lld][%d] is %d, expected 0 to %lld", r, (int)i, (int)history[i],
-                           (long long)v - 1);
+            return failure(INK_OUT_OF_RANGE, "sample: history[%lld][%d] is %d, expected 0 to %lld", r, (int)i,
+                           (int)history[i], (long long)v - 1);
     return INK_OK;
 }
 

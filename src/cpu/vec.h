@@ -35,10 +35,13 @@ VEC_INLINE float v_sum(vf v) { return _mm512_reduce_add_ps(v); }
 VEC_INLINE float v_top(vf v) { return _mm512_reduce_max_ps(v); } /* NaN lanes: unspecified */
 VEC_INLINE vf v_round(vf v) { return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 VEC_INLINE vf v_scale2(vf v, vf n) { return _mm512_scalef_ps(v, n); } /* v 2^n, n integral */
-VEC_INLINE vf v_where_lt(vf a, vf b, vf yes, vf no) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes); }
+VEC_INLINE vf v_where_lt(vf a, vf b, vf yes, vf no)
+{
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
+}
 VEC_INLINE vf v_abs(vf v) { return _mm512_abs_ps(v); }
 VEC_INLINE vf v_minus_abs(vf v) { return _mm512_or_ps(v, _mm512_set1_ps(-0.f)); }
-VEC_INLINE vf v_keep(vf v, int64_t n) { return _mm512_maskz_mov_ps(v_first(n), v); } /* lanes from n on become 0 */
+VEC_INLINE vf v_keep(vf v, int64_t n) { return _mm512_maskz_mov_ps(v_first(n), v); }        /* lanes from n on become 0 */
 VEC_INLINE unsigned v_eq_lanes(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); } /* bit i: lane i */
 VEC_INLINE unsigned v_nan_lanes(vf v) { return _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q); }
 
@@ -76,8 +79,8 @@ VEC_INLINE void v_widen_pairs(const void *p, vf *a, vf *b)
 /* vcvtne2ps2bf16 rounds as we do but takes subnormals for 0: vectors with such lanes go the long way. */
 VEC_INLINE void v_narrow_pairs(void *p, vf a, vf b)
 {
-    const __m512i order = _mm512_setr_epi32(0x100000, 0x110001, 0x120002, 0x130003, 0x140004, 0x150005, 0x160006, 0x170007, 0x180008,
-                                            0x190009, 0x1a000a, 0x1b000b, 0x1c000c, 0x1d000d, 0x1e000e, 0x1f000f);
+    const __m512i order = _mm512_setr_epi32(0x100000, 0x110001, 0x120002, 0x130003, 0x140004, 0x150005, 0x160006, 0x170007,
+                                            0x180008, 0x190009, 0x1a000a, 0x1b000b, 0x1c000c, 0x1d000d, 0x1e000e, 0x1f000f);
     __m512i r = (__m512i)_mm512_cvtne2ps_pbh(b, a);
     if (__builtin_expect(_mm512_fpclass_ps_mask(a, 0x20) | _mm512_fpclass_ps_mask(b, 0x20), 0))
         r = _mm512_inserti64x4(_mm512_castsi256_si512(v_narrow_bf16(a)), v_narrow_bf16(b), 1);
@@ -124,7 +127,8 @@ VEC_INLINE vf v_round(vf v) { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_IN
 /* In two factors, so that results below 2^-126 come out as subnormals and |n| up to 252 works. */
 VEC_INLINE vf v_scale2(vf v, vf n)
 {
-    __m256i e = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(e, 1), rest = _mm256_sub_epi32(e, half), bias = _mm256_set1_epi32(127);
+    __m256i e = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(e, 1), rest = _mm256_sub_epi32(e, half),
+            bias = _mm256_set1_epi32(127);
     v = _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, bias), 23)));
     return _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23)));
 }
@@ -253,7 +257,8 @@ VEC_INLINE vf v_exp(vf x)
 {
     x = v_max(v_set(-130.f), v_min(v_set(130.f), x));
     vf n = v_round(v_mul(x, v_set(1.44269504f)));
-    vf f = v_fma(x, v_set(1.92596299e-8f), v_fma(x, v_set(1.44269502f), v_sub(v_zero(), n))); /* the inner one is nearly exact */
+    vf f = v_fma(x, v_set(1.92596299e-8f),
+                 v_fma(x, v_set(1.44269502f), v_sub(v_zero(), n))); /* the inner one is nearly exact */
     vf p = v_set(1.5403530e-4f);
     p = v_fma(p, f, v_set(1.3333558e-3f));
     p = v_fma(p, f, v_set(9.6181291e-3f));

@@ -14,13 +14,14 @@ static ink_status check_grids(const op_call *c, const ink_tensor *grid, int64_t 
     int64_t total = 0;
     for (int64_t i = 0; i < grid->dims[0]; i++, g += 3) {
         if (g[0] != 1 || g[1] < 0 || g[2] < 0 || g[1] % merge || g[2] % merge)
-            return failure(INK_INVALID_ARGUMENT, "%s: grid_thw[%lld] is %d,%d,%d, expected 1 and two multiples of %d", op, (long long)i,
-                           (int)g[0], (int)g[1], (int)g[2], merge);
+            return failure(INK_INVALID_ARGUMENT, "%s: grid_thw[%lld] is %d,%d,%d, expected 1 and two multiples of %d", op,
+                           (long long)i, (int)g[0], (int)g[1], (int)g[2], merge);
         if (__builtin_add_overflow(total, (int64_t)g[1] * g[2], &total))
             return failure(INK_INVALID_ARGUMENT, "%s: the grids' patches do not fit 63 bits", op);
     }
     if (total != patches)
-        return failure(INK_INVALID_ARGUMENT, "%s: grid_thw describes %lld patches, x has %lld", op, (long long)total, (long long)patches);
+        return failure(INK_INVALID_ARGUMENT, "%s: grid_thw describes %lld patches, x has %lld", op, (long long)total,
+                       (long long)patches);
     return INK_OK;
 }
 
@@ -41,7 +42,8 @@ static int64_t source_cell(int64_t r, int64_t g, int64_t side, bool align_corner
     return low < side - 1 ? low : side - 1;
 }
 
-static void set_patch(position_patch *p, const op_call *c, int64_t row, int64_t r, int64_t gh, int64_t col, int64_t gw, int64_t side)
+static void set_patch(position_patch *p, const op_call *c, int64_t row, int64_t r, int64_t gh, int64_t col, int64_t gw,
+                      int64_t side)
 {
     const size_t bytes = (size_t)p->width * ink_dtype_size(p->dtype);
     float wy, wx;
@@ -95,10 +97,12 @@ ink_status patch_merge_portable(const op_call *c)
     for (int64_t i = 0, first = 0; i < grid->dims[0]; i++) {
         const int64_t gh = g[3 * i + 1], gw = g[3 * i + 2];
 #pragma omp for nowait
-        for (int64_t p = 0; p < gh * gw; p++) { /* one piece of a token: p counts tokens, then rows and columns of the square */
+        for (int64_t p = 0; p < gh * gw;
+             p++) { /* one piece of a token: p counts tokens, then rows and columns of the square */
             const int64_t token = p / (m * m), dy = p % (m * m) / m, dx = p % m;
             const int64_t row = token / (gw / m) * m + dy, col = token % (gw / m) * m + dx;
-            memcpy((char *)c->out[0]->data + (size_t)(first + p) * bytes, (const char *)x->data + (size_t)(first + row * gw + col) * bytes, bytes);
+            memcpy((char *)c->out[0]->data + (size_t)(first + p) * bytes,
+                   (const char *)x->data + (size_t)(first + row * gw + col) * bytes, bytes);
         }
         first += gh * gw;
     }

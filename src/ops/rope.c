@@ -50,8 +50,15 @@ static void describe_rope_table(const op_call *c, strbuf *out)
 }
 
 const op_schema schema_rope_table = {
-    .name = "rope_table", .inputs = "positions", .outputs = "table", .n_in = 1, .n_out = 1, .key_input = -1,
-    .infer = infer_rope_table, .cost = cost_rope_table, .describe = describe_rope_table,
+    .name = "rope_table",
+    .inputs = "positions",
+    .outputs = "table",
+    .n_in = 1,
+    .n_out = 1,
+    .key_input = -1,
+    .infer = infer_rope_table,
+    .cost = cost_rope_table,
+    .describe = describe_rope_table,
 };
 
 static ink_status infer_rope(op_call *c)
@@ -71,6 +78,12 @@ static op_cost cost_rope(const op_call *c) { return op_cost_streaming(c, 3); }
 static void describe_rope(const op_call *c, strbuf *out) { tensor_shape_text(c->in[0], out); }
 
 const op_schema schema_rope = {
-    .name = "rope", .inputs = "x, table", .outputs = "y", .n_in = 2, .n_out = 1,
-    .infer = infer_rope, .cost = cost_rope, .describe = describe_rope,
+    .name = "rope",
+    .inputs = "x, table",
+    .outputs = "y",
+    .n_in = 2,
+    .n_out = 1,
+    .infer = infer_rope,
+    .cost = cost_rope,
+    .describe = describe_rope,
 };
