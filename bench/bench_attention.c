@@ -1,6 +1,7 @@
 /* bench_attention.c - attention at the model's shapes, as a fraction of ceilings measured beside each figure.
  *
- *   bench_attention [--isa avx2|avx512|amx] [--threads N] [--dtype bf16|f16|f32] [--rounds N] [--only vision|prefill|decode|softmax]
+ *   bench_attention [--isa avx2|avx512|amx] [--threads N] [--dtype bf16|f16|f32] [--rounds N] [--only
+ * vision|prefill|decode|softmax]
  *                   [--n 256,1024,4096] [--contexts 256,2048,8192] [--batches 1,8] [--pool MIB] [--cpu-time]
  *
  * vision: 16 heads of 72, one image of N patches, 4 N^2 D H operations against the FMA and tile ceilings.
@@ -85,14 +86,16 @@ typedef struct paged {
 } paged;
 enum { HEADS = 16, KV = 2, DIM = 128 };
 
-static void paged_open(const options *o, paged *p, bench_call *b, int64_t batch, int64_t keys, int64_t queries, size_t pool_bytes)
+static void paged_open(const options *o, paged *p, bench_call *b, int64_t batch, int64_t keys, int64_t queries,
+                       size_t pool_bytes)
 {
     const int64_t block_elements = KV * KV_BLOCK * DIM, element = (int64_t)ink_dtype_size(o->dtype);
     p->width = (keys + KV_BLOCK - 1) / KV_BLOCK;
     p->blocks = (int64_t)(pool_bytes / 2) / (block_elements * element);
     p->blocks = p->blocks < batch * p->width ? batch * p->width : p->blocks;
     const int64_t rows = batch * queries, pool[4] = {p->blocks, KV, KV_BLOCK, DIM};
-    *b = (bench_call){.call = {.op = OP_paged_attention, .in = {&p->q, &p->k, &p->v, &p->table, &p->lengths, &p->cu}, .out = {&p->y}}};
+    *b = (bench_call){
+        .call = {.op = OP_paged_attention, .in = {&p->q, &p->k, &p->v, &p->table, &p->lengths, &p->cu}, .out = {&p->y}}};
     b->call.attrs.attention = (attention_attrs){.scale = 1 / sqrtf(DIM), .causal = true, .few_rows = queries == 1};
     ink_tensor_init(&p->q, o->dtype, 3, (int64_t[]){rows, HEADS, DIM}, bench_random(o->dtype, rows * HEADS * DIM, 1.5, 1));
     ink_tensor_init(&p->k, o->dtype, 4, pool, bench_random(o->dtype, p->blocks * block_elements, 1, 2));
@@ -122,7 +125,8 @@ static int64_t paged_fill(paged *p, int64_t next)
 static void paged_close(paged *p, bench_call *b)
 {
     bench_release(b);
-    free(p->q.data), free(p->k.data), free(p->v.data), free(p->table.data), free(p->lengths.data), free(p->cu.data), free(p->y.data);
+    free(p->q.data), free(p->k.data), free(p->v.data), free(p->table.data), free(p->lengths.data), free(p->cu.data),
+        free(p->y.data);
 }
 
 static void prefill(const options *o, int64_t n)
@@ -161,8 +165,8 @@ static void decode(const options *o, int64_t batch, int64_t keys)
     char what[64];
     snprintf(what, sizeof what, "decode b%lld ctx%lld h16:2 d128", (long long)batch, (long long)keys);
     printf("%-34s %-34s %9.1f us %8.1f GB/s  %.1f%% of read bandwidth %.1f GB/s\n", what, b.kernel->name,
-           bench_median(seconds, o->rounds) * 1e6, bytes / bench_median(seconds, o->rounds) * 1e-9, 100 * bench_median(share, o->rounds),
-           bench_median(read, o->rounds));
+           bench_median(seconds, o->rounds) * 1e6, bytes / bench_median(seconds, o->rounds) * 1e-9,
+           100 * bench_median(share, o->rounds), bench_median(read, o->rounds));
     fflush(stdout);
     paged_close(&p, &b);
 }
@@ -183,8 +187,8 @@ static void softmax(const options *o, int64_t n)
         share[r] = bytes / seconds[r] * 1e-9 / read;
     }
     double s = bench_median(seconds, o->rounds);
-    printf("softmax %d x %-19lld %-34s %9.3f ms %8.1f GB/s  %.1f%% of read bandwidth\n", ROWS, (long long)n, b.kernel->name, s * 1e3,
-           bytes / s * 1e-9, 100 * bench_median(share, o->rounds));
+    printf("softmax %d x %-19lld %-34s %9.3f ms %8.1f GB/s  %.1f%% of read bandwidth\n", ROWS, (long long)n, b.kernel->name,
+           s * 1e3, bytes / s * 1e-9, 100 * bench_median(share, o->rounds));
     bench_release(&b);
     free(x.data), free(y.data);
 }

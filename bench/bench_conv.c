@@ -185,8 +185,7 @@ static void measure(const options *o, const shape *s, ink_layout layout)
     if (o->peer)
         peer = create_peer(s);
 #endif
-    const roof ceiling =
-        o->device.isa == ISA_AVX2 ? ROOF_AVX2 : ROOF_AVX512; /* also for amx rows: above 100 % there */
+    const roof ceiling = o->device.isa == ISA_AVX2 ? ROOF_AVX2 : ROOF_AVX512; /* also for amx rows: above 100 % there */
     for (int r = 0; r < o->rounds; r++) {
         double peak = roof_gflops(ceiling, o->peak_isa, o->device.threads), mine = BEST(calls, bench_run(&own.call)),
                its = NAN;

@@ -1,7 +1,8 @@
 /* bench_gemm.c - linear at the model's shapes, beside OpenBLAS and oneDNN, as a fraction of measured ceilings.
  *
  *   bench_gemm [--isa avx2|avx512|amx] [--threads N] [--dtype bf16|f16|f32] [--m 256,1024,4744] [--shapes 1152x1152,..]
- *              [--act none|gelu_tanh|..] [--peer openblas|onednn|all|none] [--peer-dtype f32|bf16] [--peer-free] [--rounds N] [--csv]
+ *              [--act none|gelu_tanh|..] [--peer openblas|onednn|all|none] [--peer-dtype f32|bf16] [--peer-free] [--rounds
+ * N] [--csv]
  *              [--cpu-time]    (with --threads 1: processor time, for a machine that is shared)
  *
  * Ours: 16-bit or FP32 operands, weights as stored, packing timed. Peers: FP32 (or --peer-dtype bf16) operands, oneDNN's
@@ -21,7 +22,7 @@ static const struct {
     int64_t n, k;
 } model_shapes[] = {
     {1152, 1152}, {4304, 1152}, {1152, 4304}, {3456, 1152}, {4608, 4608}, {1024, 4608}, /* vision tower, projector */
-    {2048, 1024}, {256, 1024},  {1024, 2048}, {3072, 1024}, {1024, 3072},                /* text */
+    {2048, 1024}, {256, 1024},  {1024, 2048}, {3072, 1024}, {1024, 3072},               /* text */
 };
 
 static const peer *const peers[] = {
@@ -52,17 +53,17 @@ typedef struct result {
 } result;
 
 /* Best time of some calls in a row, after a pause in which other libraries' threads stop spinning. */
-#define BEST(calls, statement)                                                                                                    \
-    ({                                                                                                                             \
-        double best_ = INFINITY;                                                                                                   \
-        usleep(20000);                                                                                                             \
-        statement;                                                                                                                 \
-        for (int i_ = 0; i_ < (calls); i_++) {                                                                                     \
-            double start_ = bench_now();                                                                                           \
-            statement;                                                                                                             \
-            best_ = fmin(best_, bench_now() - start_);                                                                             \
-        }                                                                                                                          \
-        best_;                                                                                                                     \
+#define BEST(calls, statement)                         \
+    ({                                                 \
+        double best_ = INFINITY;                       \
+        usleep(20000);                                 \
+        statement;                                     \
+        for (int i_ = 0; i_ < (calls); i_++) {         \
+            double start_ = bench_now();               \
+            statement;                                 \
+            best_ = fmin(best_, bench_now() - start_); \
+        }                                              \
+        best_;                                         \
     })
 
 /* The loop that does what the kernel's inner loop does. */
@@ -96,8 +97,8 @@ static void measure(const options *o, bench_call *b, void *const *state, double 
 
 static void print_head(const options *o)
 {
-    printf(o->csv ? "m,n,k,kernel,gflops,of_peak,avx2_fma,avx512_fma,avx512_dot,amx_loop" : "%6s %5s %5s %-28s %9s %7s", "m", "n", "k", "kernel",
-           "GFLOP/s", "of peak");
+    printf(o->csv ? "m,n,k,kernel,gflops,of_peak,avx2_fma,avx512_fma,avx512_dot,amx_loop" : "%6s %5s %5s %-28s %9s %7s",
+           "m", "n", "k", "kernel", "GFLOP/s", "of peak");
     for (int p = 0; p < o->n_peers; p++)
         printf(o->csv ? ",time_%s_over_ours" : " %9s", o->peers[p]->name);
     printf("\n");
@@ -106,10 +107,11 @@ static void print_head(const options *o)
 static void print_row(const options *o, const bench_call *b, int64_t m, int64_t n, int64_t k, const result *r)
 {
     if (o->csv)
-        printf("%lld,%lld,%lld,%s,%.1f,%.4f,%.1f,%.1f,%.1f,%.1f", (long long)m, (long long)n, (long long)k, b->kernel->name, r->gflops, r->of_peak,
-               r->peak[0], r->peak[1], r->peak[2], r->peak[3]);
+        printf("%lld,%lld,%lld,%s,%.1f,%.4f,%.1f,%.1f,%.1f,%.1f", (long long)m, (long long)n, (long long)k, b->kernel->name,
+               r->gflops, r->of_peak, r->peak[0], r->peak[1], r->peak[2], r->peak[3]);
     else
-        printf("%6lld %5lld %5lld %-28s %9.1f %6.1f%%", (long long)m, (long long)n, (long long)k, b->kernel->name, r->gflops, 100 * r->of_peak);
+        printf("%6lld %5lld %5lld %-28s %9.1f %6.1f%%", (long long)m, (long long)n, (long long)k, b->kernel->name,
+               r->gflops, 100 * r->of_peak);
     for (int p = 0; p < o->n_peers; p++)
         printf(o->csv ? ",%.3f" : " %8.3fx", r->peer_ratio[p]);
     printf("\n");
@@ -185,7 +187,8 @@ static void parse(int argc, char **argv, options *o)
     o->csv = bench_flag(argc, argv, "csv");
     if (bench_flag(argc, argv, "cpu-time"))
         bench_use_cpu_time();
-    if (!ink_dtype_parse(bench_option(argc, argv, "dtype", "bf16"), &o->dtype) || !ink_dtype_parse(bench_option(argc, argv, "peer-dtype", "f32"), &o->peer_dtype)) {
+    if (!ink_dtype_parse(bench_option(argc, argv, "dtype", "bf16"), &o->dtype) ||
+        !ink_dtype_parse(bench_option(argc, argv, "peer-dtype", "f32"), &o->peer_dtype)) {
         fprintf(stderr, "unknown dtype\n");
         exit(2);
     }
@@ -202,7 +205,8 @@ int main(int argc, char **argv)
     int64_t ms[16], n_ms = bench_list(bench_option(argc, argv, "m", "256,1024,4744"), ms, 16);
     const char *shapes = bench_option(argc, argv, "shapes", NULL);
     parse(argc, argv, &o);
-    printf("# %s, %s, %d threads, act %s, medians of %d rounds\n", o.device.name, ink_dtype_name(o.dtype), o.device.threads, activation_name(o.act), o.rounds);
+    printf("# %s, %s, %d threads, act %s, medians of %d rounds\n", o.device.name, ink_dtype_name(o.dtype), o.device.threads,
+           activation_name(o.act), o.rounds);
     for (int p = 0; p < o.n_peers; p++)
         printf("# peer %s: %s, %s\n", o.peers[p]->name, o.peers[p]->about(), ink_dtype_name(o.peer_dtype));
     for (int p = 0; p < ROOF_COUNT; p++)

@@ -1,10 +1,12 @@
 /* bench_gemv.c - linear and linear_gated for generated tokens (few_rows), as a fraction of the memory-read bandwidth.
  *
- *   bench_gemv [--isa avx2|avx512|amx] [--threads N] [--dtype bf16|f16|f32] [--m 1,4,16,64] [--shapes 2048x1024,..] [--rounds N]
+ *   bench_gemv [--isa avx2|avx512|amx] [--threads N] [--dtype bf16|f16|f32] [--m 1,4,16,64] [--shapes 2048x1024,..]
+ * [--rounds N]
  *              [--weights MB] [--csv] [--cpu-time]
  *
  * A pass runs through copies of the weight that fill --weights MB (default 512), so that every byte comes from memory as it
- * does when a model is decoded; GB/s counts each weight byte once. Bandwidth is measured beside each pass on the same bytes. */
+ * does when a model is decoded; GB/s counts each weight byte once. Bandwidth is measured beside each pass on the same
+ * bytes. */
 #include "common.h"
 
 #include <math.h>
@@ -16,7 +18,8 @@ static const struct {
     int64_t n, k;
     bool gated;
 } shapes[] = {
-    {2048, 1024, false}, {256, 1024, false}, {1024, 2048, false}, {3072, 1024, true}, {1024, 3072, false}, {103424, 1024, false},
+    {2048, 1024, false}, {256, 1024, false},  {1024, 2048, false},
+    {3072, 1024, true},  {1024, 3072, false}, {103424, 1024, false},
 };
 
 typedef struct options {
@@ -35,8 +38,11 @@ static void run_shape(const options *o, int64_t m, int64_t n, int64_t k, bool ga
     const size_t one = (size_t)(n * k) * (o->dtype == INK_F32 ? 4 : 2), step = one * (gated ? 2 : 1);
     const int copies = o->bytes / step > 0 ? (int)(o->bytes / step) : 1;
     ink_tensor x, w, up, y;
-    bench_call b = {.call = {.op = gated ? OP_linear_gated : OP_linear, .in = {&x, &w, gated ? &up : NULL}, .out = {&y},
-                             .attrs.linear = {.act = gated ? ACT_SILU : ACT_NONE, .few_rows = true, .out_f32 = n > 100000}}};
+    bench_call b = {
+        .call = {.op = gated ? OP_linear_gated : OP_linear,
+                 .in = {&x, &w, gated ? &up : NULL},
+                 .out = {&y},
+                 .attrs.linear = {.act = gated ? ACT_SILU : ACT_NONE, .few_rows = true, .out_f32 = n > 100000}}};
     ink_tensor_init(&x, o->dtype, 2, (int64_t[]){m, k}, bench_random(o->dtype, m * k, 1, 1));
     ink_tensor_init(&w, o->dtype, 2, (int64_t[]){n, k}, o->weights);
     ink_tensor_init(&up, o->dtype, 2, (int64_t[]){n, k}, o->weights + one);
@@ -59,9 +65,12 @@ static void run_shape(const options *o, int64_t m, int64_t n, int64_t k, bool ga
         bandwidth = fmax(bandwidth, roof_read_bandwidth(o->weights, step * (size_t)copies, o->device.threads));
         ratio[r] = (double)step / time[r] * 1e-9 / bandwidth;
     }
-    const double t = bench_median(time, o->rounds), gb = (double)step / t * 1e-9, gflops = 2e-9 * (double)(m * n * k) * (gated ? 2 : 1) / t;
-    printf(o->csv ? "%lld,%lld,%lld,%s,%.2f,%.2f,%.4f,%.1f,%.4f\n" : "%4lld %7lld %5lld %-36s %9.1f us %7.1f GB/s %6.1f%% of read %8.1f GFLOP/s %6.1f%% of fma\n",
-           (long long)m, (long long)n, (long long)k, b.kernel->name, 1e6 * t, gb, (o->csv ? 1 : 100) * bench_median(ratio, o->rounds), gflops,
+    const double t = bench_median(time, o->rounds), gb = (double)step / t * 1e-9,
+                 gflops = 2e-9 * (double)(m * n * k) * (gated ? 2 : 1) / t;
+    printf(o->csv ? "%lld,%lld,%lld,%s,%.2f,%.2f,%.4f,%.1f,%.4f\n"
+                  : "%4lld %7lld %5lld %-36s %9.1f us %7.1f GB/s %6.1f%% of read %8.1f GFLOP/s %6.1f%% of fma\n",
+           (long long)m, (long long)n, (long long)k, b.kernel->name, 1e6 * t, gb,
+           (o->csv ? 1 : 100) * bench_median(ratio, o->rounds), gflops,
            (o->csv ? 1 : 100) * gflops / bench_median(peak, o->rounds));
     fflush(stdout);
     bench_release(&b);

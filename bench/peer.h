@@ -10,7 +10,8 @@ typedef struct peer {
     /* Caps its instruction set at ours ("avx2", "avx512"; NULL: no cap). Before the first create. */
     void (*limit)(const char *isa);
     /* FP32 operands (dtype: what the library computes in). Packs W if the library can; not timed. NULL: it cannot. */
-    void *(*create)(ink_dtype dtype, const float *a, const float *w, float *c, int64_t m, int64_t n, int64_t k, int threads);
+    void *(*create)(ink_dtype dtype, const float *a, const float *w, float *c, int64_t m, int64_t n, int64_t k,
+                    int threads);
     void (*run)(void *state);
     void (*destroy)(void *state);
 } peer;

@@ -26,7 +26,8 @@ static void *create(ink_dtype dtype, const float *a, const float *w, float *c, i
 static void run(void *p)
 {
     const state *s = p;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)s->m, (int)s->n, (int)s->k, 1, s->a, (int)s->k, s->w, (int)s->k, 0, s->c, (int)s->n);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)s->m, (int)s->n, (int)s->k, 1, s->a, (int)s->k, s->w,
+                (int)s->k, 0, s->c, (int)s->n);
 }
 
 const peer peer_openblas = {"openblas", about, limit, create, run, free};

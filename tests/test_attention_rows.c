@@ -1,5 +1,5 @@
-/* test_attention_rows.c - what a row of attention may depend on: for every registered kernel, the bits of a query are the same
- * however its prompt is cut into chunks, whatever other sequences are in the call, wherever its blocks lie and for any
+/* test_attention_rows.c - what a row of attention may depend on: for every registered kernel, the bits of a query are the
+ * same however its prompt is cut into chunks, whatever other sequences are in the call, wherever its blocks lie and for any
  * number of threads. Also the integer inputs that must be refused, and softmax of the special rows by value. */
 #include "core/dtype.h"
 #include "core/memory.h"
@@ -84,8 +84,8 @@ static void copy_rows(void *to, const ink_tensor *from, int64_t first, int64_t n
 }
 
 /* Runs paged_attention on the parts, their blocks scattered through a pool full of NaN by `scatter`; y: rows in order. */
-static void run_paged(const kernel *k, const head_shape *h, const part *parts, int n, bool few, uint64_t scatter, int threads,
-                      char *y)
+static void run_paged(const kernel *k, const head_shape *h, const part *parts, int n, bool few, uint64_t scatter,
+                      int threads, char *y)
 {
     int64_t rows = 0, width = 1, blocks = 3, next = 0;
     for (int i = 0; i < n; i++) {
@@ -95,7 +95,8 @@ static void run_paged(const kernel *k, const head_shape *h, const part *parts, i
         blocks += used;
     }
     int64_t pool[4] = {blocks, h->kv, KV_BLOCK, h->dim};
-    ink_tensor q = tensor(k->dtype, 3, (int64_t[]){rows, h->heads, h->dim}), kp = tensor(k->dtype, 4, pool), vp = tensor(k->dtype, 4, pool);
+    ink_tensor q = tensor(k->dtype, 3, (int64_t[]){rows, h->heads, h->dim}), kp = tensor(k->dtype, 4, pool),
+               vp = tensor(k->dtype, 4, pool);
     ink_tensor table = tensor(INK_I32, 2, (int64_t[]){n, width}), lengths = tensor(INK_I32, 1, (int64_t[]){n});
     ink_tensor cu = tensor(INK_I32, 1, (int64_t[]){n + 1}), out = {0};
     size_t row = (size_t)h->dim * ink_dtype_size(k->dtype);
@@ -116,7 +117,8 @@ static void run_paged(const kernel *k, const head_shape *h, const part *parts, i
             if (j % KV_BLOCK == 0)
                 blocks_of[j / KV_BLOCK] = order[next++];
             for (int64_t g = 0; g < h->kv; g++) {
-                size_t to = (size_t)((blocks_of[j / KV_BLOCK] * h->kv + g) * KV_BLOCK + j % KV_BLOCK) * row, from = (size_t)(j * h->kv + g) * row;
+                size_t to = (size_t)((blocks_of[j / KV_BLOCK] * h->kv + g) * KV_BLOCK + j % KV_BLOCK) * row,
+                       from = (size_t)(j * h->kv + g) * row;
                 memcpy((char *)kp.data + to, (char *)p->s->k.data + from, row);
                 memcpy((char *)vp.data + to, (char *)p->s->v.data + from, row);
             }
@@ -147,7 +149,8 @@ static void check_prompt(const kernel *k, const head_shape *h)
 {
     const int64_t length = 333;
     const size_t row = (size_t)(h->heads * h->dim) * ink_dtype_size(k->dtype), bytes = (size_t)length * row;
-    sequence a = make_sequence(h, k->dtype, length, 1), b = make_sequence(h, k->dtype, 70, 2), c = make_sequence(h, k->dtype, 290, 3);
+    sequence a = make_sequence(h, k->dtype, length, 1), b = make_sequence(h, k->dtype, 70, 2),
+             c = make_sequence(h, k->dtype, 290, 3);
     char *whole = alloc_array(bytes, 1), *other = alloc_array(3 * bytes, 1);
     run_paged(k, h, &(part){&a, length, length}, 1, false, 1, 1, whole);
     for (int64_t threads = 2; threads <= 5; threads += 3) {
@@ -201,7 +204,8 @@ static void for_every_row(op_id op, void (*check)(const kernel *, const head_sha
     assert_int_equal(device_open_cpu(&d, 1, NULL), INK_OK);
     for (int i = 0; i < l->count; i++)
         for (size_t j = 0; j < sizeof shapes / sizeof *shapes; j++)
-            if (usable(&d, &l->rows[i]) && (l->rows[i].isa || (l->rows[i].dtype == INK_BF16 && j))) /* portable is slow: one case */
+            if (usable(&d, &l->rows[i]) &&
+                (l->rows[i].isa || (l->rows[i].dtype == INK_BF16 && j))) /* portable is slow: one case */
                 check(&l->rows[i], &shapes[j]);
     device_close(&d);
 }
@@ -225,8 +229,10 @@ static void run_packed(const kernel *k, const head_shape *h, const part *parts, 
     int64_t rows = 0;
     for (int i = 0; i < n; i++)
         rows += parts[i].end;
-    ink_tensor q = tensor(k->dtype, 3, (int64_t[]){rows, h->heads, h->dim}), kk = tensor(k->dtype, 3, (int64_t[]){rows, h->kv, h->dim});
-    ink_tensor v = tensor(k->dtype, 3, (int64_t[]){rows, h->kv, h->dim}), cu = tensor(INK_I32, 1, (int64_t[]){n + 1}), out = {0};
+    ink_tensor q = tensor(k->dtype, 3, (int64_t[]){rows, h->heads, h->dim}),
+               kk = tensor(k->dtype, 3, (int64_t[]){rows, h->kv, h->dim});
+    ink_tensor v = tensor(k->dtype, 3, (int64_t[]){rows, h->kv, h->dim}), cu = tensor(INK_I32, 1, (int64_t[]){n + 1}),
+               out = {0};
     size_t element = ink_dtype_size(k->dtype);
     for (int i = 0; i < n; i++) {
         int32_t *starts = cu.data;
@@ -307,9 +313,15 @@ static void check_bad_paged(const kernel *k, bool few, const bad_data *bad)
 static void test_bad_paged(void **state)
 {
     static const bad_data cases[] = {
-        {"a block is behind the pool", 0, 0, 4},    {"a block is far out", 0, 1, INT32_MAX}, {"a block is negative", 0, 2, -1},
-        {"a length is negative", 1, 0, -1},         {"a length exceeds the table", 1, 1, 65}, {"cu_seqlens does not start at 0", 2, 0, 1},
-        {"cu_seqlens falls", 2, 1, 5},              {"cu_seqlens ends early", 2, 2, 3},       {"cu_seqlens ends late", 2, 2, 5},
+        {"a block is behind the pool", 0, 0, 4},
+        {"a block is far out", 0, 1, INT32_MAX},
+        {"a block is negative", 0, 2, -1},
+        {"a length is negative", 1, 0, -1},
+        {"a length exceeds the table", 1, 1, 65},
+        {"cu_seqlens does not start at 0", 2, 0, 1},
+        {"cu_seqlens falls", 2, 1, 5},
+        {"cu_seqlens ends early", 2, 2, 3},
+        {"cu_seqlens ends late", 2, 2, 5},
         {"a length is huge", 1, 0, INT32_MAX},
     };
     device d;
@@ -352,7 +364,8 @@ static void test_bad_slots(void **state)
     (void)state;
     for (int i = 0; i < l->count; i++) {
         const ink_dtype t = l->rows[i].dtype;
-        ink_tensor k = random_tensor(t, 3, (int64_t[]){3, 2, 4}, 1), pool = random_tensor(t, 4, (int64_t[]){2, 2, KV_BLOCK, 4}, 2);
+        ink_tensor k = random_tensor(t, 3, (int64_t[]){3, 2, 4}, 1),
+                   pool = random_tensor(t, 4, (int64_t[]){2, 2, KV_BLOCK, 4}, 2);
         ink_tensor pool2 = random_tensor(t, 4, (int64_t[]){2, 2, KV_BLOCK, 4}, 2), slots, out[2] = {{0}, {0}};
         int32_t numbers[] = {5, 63, 64};
         ink_tensor_init(&slots, INK_I32, 1, (int64_t[]){3}, numbers);
@@ -392,7 +405,8 @@ static void test_softmax_special(void **state)
     (void)state;
     assert_int_equal(device_open_cpu(&d, 1, NULL), INK_OK);
     for (int i = 0; i < l->count; i++)
-        for (int axis = 0; axis < 2 && usable(&d, &l->rows[i]); axis++) { /* lines along the last axis, then along the first */
+        for (int axis = 0; axis < 2 && usable(&d, &l->rows[i]);
+             axis++) { /* lines along the last axis, then along the first */
             const ink_dtype t = l->rows[i].dtype;
             ink_tensor x = tensor(t, 2, axis ? (int64_t[]){N, 2} : (int64_t[]){2, N}), y = {0}, out = tensor(t, 2, x.dims);
             for (int j = 0; j < 2 * N; j++)
@@ -403,8 +417,8 @@ static void test_softmax_special(void **state)
             for (int j = 0; j < 2 * N; j++) {
                 float got = load_f32(out.data, t, axis ? j : j % 2 * N + j / 2), want = rows[j / 2].y[j % 2];
                 if (got != want && !(isnan(got) && isnan(want)))
-                    fail_msg("%s: softmax(%g, %g)[%d] is %g, expected %g", l->rows[i].name, (double)rows[j / 2].x[0], (double)rows[j / 2].x[1],
-                             j % 2, (double)got, (double)want);
+                    fail_msg("%s: softmax(%g, %g)[%d] is %g, expected %g", l->rows[i].name, (double)rows[j / 2].x[0],
+                             (double)rows[j / 2].x[1], j % 2, (double)got, (double)want);
             }
             free(x.data), free(out.data);
         }
@@ -414,8 +428,8 @@ static void test_softmax_special(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prompt_rows), cmocka_unit_test(test_token_rows),   cmocka_unit_test(test_segments),
-        cmocka_unit_test(test_bad_paged),   cmocka_unit_test(test_bad_segments), cmocka_unit_test(test_bad_slots),
+        cmocka_unit_test(test_prompt_rows),     cmocka_unit_test(test_token_rows),   cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_bad_paged),       cmocka_unit_test(test_bad_segments), cmocka_unit_test(test_bad_slots),
         cmocka_unit_test(test_softmax_special),
     };
     seed = (uint64_t)time(NULL);

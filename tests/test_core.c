@@ -135,9 +135,9 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bf16_vectors), cmocka_unit_test(test_narrowing_random),
+        cmocka_unit_test(test_bf16_vectors),       cmocka_unit_test(test_narrowing_random),
         cmocka_unit_test(test_all_f16_round_trip), cmocka_unit_test(test_tensor),
-        cmocka_unit_test(test_status_messages), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_status_messages),    cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* test_golden.c - the mini model's recorded activations: FP32 plans within 1e-5 of the FP32 file, BF16 plans near the BF16 file. */
+/* test_golden.c - the mini model's recorded activations: FP32 plans within 1e-5 of the FP32 file, BF16 plans near the BF16
+ * file. */
 #include "core/dtype.h"
 #include "graph/run.h"
 #include "models/paddleocr_vl/model.h"
@@ -219,17 +220,19 @@ static void compare_logits(const golden *g, const run *r, int64_t step, double l
 
 static void check_text(const vl_model *m, const golden *g, double limit, bool bf16_run, const run *projector)
 {
-    ink_tensor ids = get(g, "input_ids"), pos = get(g, "position_ids"), want = get(g, "generated_ids"), delta = get(g, "rope_delta");
+    ink_tensor ids = get(g, "input_ids"), pos = get(g, "position_ids"), want = get(g, "generated_ids"),
+               delta = get(g, "rope_delta");
     text_state t = {.params = {0, 1, 1}};
-    const size_t pool_bytes = (size_t)8 * m->config.text.num_key_value_heads * KV_BLOCK * m->config.text.head_dim * ink_dtype_size(m->dtypes[2]);
+    const size_t pool_bytes =
+        (size_t)8 * m->config.text.num_key_value_heads * KV_BLOCK * m->config.text.head_dim * ink_dtype_size(m->dtypes[2]);
     for (int i = 0; i < 2 * m->config.text.num_hidden_layers; i++) {
         assert_non_null(t.pools[i] = alloc_aligned(pool_bytes));
         memset(t.pools[i], 0x7f, pool_bytes); /* NaN where nothing was appended */
     }
     for (int i = 0; i < 8; i++)
         t.blocks[i] = 7 - i;
-    int32_t *prompt = to_dtype(&ids, INK_I32), *positions = alloc_array((size_t)g->tokens * 3, 4), *slots = alloc_array((size_t)g->tokens, 4),
-            *rows = alloc_array((size_t)g->tokens, 4);
+    int32_t *prompt = to_dtype(&ids, INK_I32), *positions = alloc_array((size_t)g->tokens * 3, 4),
+            *slots = alloc_array((size_t)g->tokens, 4), *rows = alloc_array((size_t)g->tokens, 4);
     int32_t next_row = 0;
     for (int32_t i = 0; i < g->tokens; i++) {
         for (int a = 0; a < 3; a++)

@@ -39,7 +39,8 @@ static graph *mlp(const weights *w)
     graph_set_module(g, "mlp");
     value_id x = graph_input(g, "x", INK_BF16, 2, (dim[]){dim_of(DIM_TOKENS), dim_fixed(HIDDEN)});
     value_id gamma = graph_weight(g, "gamma", &w->gamma), beta = graph_weight(g, "beta", &w->beta);
-    value_id up = graph_weight(g, "up", &w->up), bias = graph_weight(g, "up.bias", &w->up_bias), down = graph_weight(g, "down", &w->down);
+    value_id up = graph_weight(g, "up", &w->up), bias = graph_weight(g, "up.bias", &w->up_bias),
+             down = graph_weight(g, "down", &w->down);
     for (int i = 0; i < LAYERS; i++) {
         value_id h = g_layer_norm(g, "norm", x, gamma, beta, 1e-6f);
         h = g_gelu(g, "act", g_linear(g, "up", h, up, bias, NULL), true);

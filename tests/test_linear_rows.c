@@ -1,5 +1,6 @@
-/* test_linear_rows.c - a row of linear or linear_gated has the same bits whatever rows are beside it and however many threads
- * run: for every registry row, at sizes of the model and at awkward ones. Exact sums of small integers come out exactly. */
+/* test_linear_rows.c - a row of linear or linear_gated has the same bits whatever rows are beside it and however many
+ * threads run: for every registry row, at sizes of the model and at awkward ones. Exact sums of small integers come out
+ * exactly. */
 #include "core/dtype.h"
 #include "core/memory.h"
 #include "core/rng.h"
@@ -46,7 +47,8 @@ static void release(operands *o)
 }
 
 /* Runs the kernel on input rows first .. first+m; the caller frees the result, FP32 or the input's dtype. */
-static unsigned char *run_rows(const kernel *kn, const operands *o, int64_t first, int64_t m, const linear_attrs *attrs, int threads)
+static unsigned char *run_rows(const kernel *kn, const operands *o, int64_t first, int64_t m, const linear_attrs *attrs,
+                               int threads)
 {
     ink_tensor x = o->x, residual = o->residual, y;
     const size_t element = x.dtype == INK_F32 ? 4 : 2;
@@ -54,8 +56,11 @@ static unsigned char *run_rows(const kernel *kn, const operands *o, int64_t firs
     x.dims[0] = residual.dims[0] = m;
     x.data = (char *)x.data + (size_t)(first * x.dims[1]) * element;
     residual.data = (char *)residual.data + (size_t)(first * residual.dims[1]) * element;
-    op_call c = {.op = kn->op, .in = {&x, &o->w, gated ? &o->up : &o->bias, gated ? NULL : &residual}, .out = {&y},
-                 .attrs.linear = *attrs, .threads = threads};
+    op_call c = {.op = kn->op,
+                 .in = {&x, &o->w, gated ? &o->up : &o->bias, gated ? NULL : &residual},
+                 .out = {&y},
+                 .attrs.linear = *attrs,
+                 .threads = threads};
     assert_int_equal(op_infer(&c), INK_OK);
     c.workspace_bytes = kn->workspace ? kn->workspace(&c) : 0;
     c.workspace = alloc_aligned(c.workspace_bytes + 1);
@@ -78,14 +83,15 @@ static void check_row_bits(const kernel *kn, const operands *o, rng *r)
         const int64_t m = counts[i], first = rng_range(r, 0, MOST - m);
         unsigned char *some = run_rows(kn, o, first, m, &attrs, 1 + (int)(i % 4));
         if (memcmp(some, all + (size_t)first * row, row * (size_t)m))
-            fail_msg("%s n%lld k%lld: rows %lld..%lld of %d differ when computed alone", kn->name, (long long)o->w.dims[0], (long long)o->w.dims[1],
-                     (long long)first, (long long)(first + m), MOST);
+            fail_msg("%s n%lld k%lld: rows %lld..%lld of %d differ when computed alone", kn->name, (long long)o->w.dims[0],
+                     (long long)o->w.dims[1], (long long)first, (long long)(first + m), MOST);
         free(some);
     }
     for (int threads = 2; threads <= 7; threads += 5) {
         unsigned char *shared = run_rows(kn, o, 0, MOST, &attrs, threads);
         if (memcmp(shared, all, row * MOST))
-            fail_msg("%s n%lld k%lld: %d threads change the result", kn->name, (long long)o->w.dims[0], (long long)o->w.dims[1], threads);
+            fail_msg("%s n%lld k%lld: %d threads change the result", kn->name, (long long)o->w.dims[0],
+                     (long long)o->w.dims[1], threads);
         free(shared);
     }
     free(all);
@@ -103,9 +109,11 @@ static void check_integers(const kernel *kn, const operands *o)
     unsigned char *y = run_rows(kn, o, 0, MOST, &attrs, 2);
     for (int64_t i = 0; i < MOST; i += 7)
         for (int64_t j = 0; j < n; j++) {
-            int64_t sum = (int64_t)load_f32(o->bias.data, o->x.dtype, j) + (int64_t)load_f32(o->residual.data, o->x.dtype, i * n + j);
+            int64_t sum =
+                (int64_t)load_f32(o->bias.data, o->x.dtype, j) + (int64_t)load_f32(o->residual.data, o->x.dtype, i * n + j);
             for (int64_t p = 0; p < k; p++)
-                sum += (int64_t)load_f32(o->x.data, o->x.dtype, i * k + p) * (int64_t)load_f32(o->w.data, o->x.dtype, j * k + p);
+                sum += (int64_t)load_f32(o->x.data, o->x.dtype, i * k + p) *
+                       (int64_t)load_f32(o->w.data, o->x.dtype, j * k + p);
             assert_true(load_f32(y, INK_F32, i * n + j) == (float)sum);
         }
     free(y);
@@ -160,7 +168,8 @@ static void test_small_integers_are_exact(void **state)
 static void test_workspace_never_shrinks(void **state)
 {
     (void)state;
-    const int64_t sizes[] = {0, 1, 5, 6, 7, 14, 31, 32, 33, 100, 288, 511, 512, 513, 1000, 1152, 3072, 4304, 4608, 5000, 50000};
+    const int64_t sizes[] = {0,   1,   5,   6,    7,    14,   31,   32,   33,   100,  288,
+                             511, 512, 513, 1000, 1152, 3072, 4304, 4608, 5000, 50000};
     const int n = sizeof sizes / sizeof *sizes;
     const op_id ops[] = {OP_linear, OP_linear_gated};
     for (int q = 0; q < 2; q++)
@@ -172,11 +181,13 @@ static void test_workspace_never_shrinks(void **state)
                     for (int b = 0; b < n; b++) {
                         int64_t s[3] = {sizes[a % n], sizes[a / n], sizes[(a + 7) % n]};
                         s[dim] = sizes[b];
-                        ink_tensor x = {.dtype = kn->dtype, .rank = 2, .dims = {s[0], s[2]}}, w = {.dtype = kn->dtype, .rank = 2, .dims = {s[1], s[2]}};
+                        ink_tensor x = {.dtype = kn->dtype, .rank = 2, .dims = {s[0], s[2]}},
+                                   w = {.dtype = kn->dtype, .rank = 2, .dims = {s[1], s[2]}};
                         op_call c = {.op = kn->op, .in = {&x, &w}, .threads = 2};
                         size_t bytes = kn->workspace(&c);
                         if (bytes < last)
-                            fail_msg("%s: %zu bytes after %zu, m%lld n%lld k%lld", kn->name, bytes, last, (long long)s[0], (long long)s[1], (long long)s[2]);
+                            fail_msg("%s: %zu bytes after %zu, m%lld n%lld k%lld", kn->name, bytes, last, (long long)s[0],
+                                     (long long)s[1], (long long)s[2]);
                         last = bytes;
                     }
                 }

@@ -51,8 +51,8 @@ static void make_table(strbuf *out)
     assert_int_equal(device_open_cpu(&d, 1, NULL), INK_OK);
     strbuf_puts(out, "| BF16 | CPU | AMD | NVIDIA |\n| --- | --- | --- | --- |\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        strbuf_printf(out, "| %s | %s | %s | %s |\n", cases[i][0], cell(&d, cases[i][1], INK_CPU), cell(&d, cases[i][1], INK_HIP),
-                      cell(&d, cases[i][1], INK_CUDA));
+        strbuf_printf(out, "| %s | %s | %s | %s |\n", cases[i][0], cell(&d, cases[i][1], INK_CPU),
+                      cell(&d, cases[i][1], INK_HIP), cell(&d, cases[i][1], INK_CUDA));
     device_close(&d);
 }
 

@@ -139,9 +139,10 @@ static ink_status bench_vision(session *s, const bench_arguments *a, int width, 
     double ms = median(times, a->repeat);
     const roof fma = session_model(s)->dev.isa >= ISA_AVX512 ? ROOF_AVX512 : ROOF_AVX2;
     double peak = roof_gflops(fma, session_model(s)->dev.isa, session_model(s)->dev.threads);
-    printf("vision + projector %dx%d: %lld patches, %.1f ms, %.1f GFLOP, %.1f GFLOP/s = %.0f %% of %s; GEMM calls in FP32: %lld\n",
-           width, height, (long long)patches, ms, flops * 1e-9, flops / ms * 1e-6, peak > 0 ? 100 * flops / ms * 1e-6 / peak : 0,
-           roof_name(fma), (long long)profile_fp32_gemms(p) / a->repeat);
+    printf("vision + projector %dx%d: %lld patches, %.1f ms, %.1f GFLOP, %.1f GFLOP/s = %.0f %% of %s; GEMM calls in FP32: "
+           "%lld\n",
+           width, height, (long long)patches, ms, flops * 1e-9, flops / ms * 1e-6,
+           peak > 0 ? 100 * flops / ms * 1e-6 / peak : 0, roof_name(fma), (long long)profile_fp32_gemms(p) / a->repeat);
     step_profile(s, a);
     return INK_OK;
 }
@@ -271,7 +272,8 @@ static ink_status bench_all(const bench_arguments *a)
     for (int i = 0; i < a->n_contexts && status == INK_OK; i++)
         status = bench_decode(s, a, a->contexts[i]);
     if (status == INK_OK)
-        printf("peak resident after vision %.0f MiB, at the end, with every byte of the checkpoint read, %.0f MiB; tensors in the "
+        printf("peak resident after vision %.0f MiB, at the end, with every byte of the checkpoint read, %.0f MiB; tensors "
+               "in the "
                "file %.0f MiB\n",
                resident, peak_resident_mb(), file);
     session_free(s);

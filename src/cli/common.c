@@ -216,6 +216,17 @@ static bool unescape(const char *text, char *out, size_t size)
     return true;
 }
 
+static bool parse_prefix(const char *command, const char *value, const char **out)
+{
+    static char prefix[256]; /* lives as long as the program, like the argument it was */
+    if (!unescape(value, prefix, sizeof prefix)) {
+        usage_error(command, "--assistant-prefix: '%s', expected at most 255 characters, with \\n for a line feed", value);
+        return false;
+    }
+    *out = prefix;
+    return true;
+}
+
 bool model_argument(const char *command, int code, const char *value, model_arguments *m)
 {
     int64_t n = 0;
@@ -232,14 +243,6 @@ bool model_argument(const char *command, int code, const char *value, model_argu
     case 1005: return parse_int(command, "--max-pixels", value, 1, 1000000000, &m->options.max_pixels);
     case 1006: m->options.disable_kernels = value; return true;
     case 1007: m->options.delete_passes = value; return true;
-    default: {
-        static char prefix[256];
-        if (!unescape(value, prefix, sizeof prefix)) {
-            usage_error(command, "--assistant-prefix: '%s', expected at most 255 characters, with \\n for a line feed", value);
-            *bad = true;
-        }
-        m->options.assistant_prefix = prefix;
-        return true;
-    }
+    default: return parse_prefix(command, value, &m->options.assistant_prefix);
     }
 }

@@ -11,7 +11,8 @@
  *   |numerator error| <= sum w_j r_j |v_j| + a m,  |denominator error| <= R + a,
  *   |y error| <= (sum w_j r_j |v_j| + a m + (R + a) |y|) / (1 - R - a); no bound once R + a reaches 1/2.
  * Probabilities below 2^-126 of the largest may vanish: n 2^-126 max |v| more. Rows flagged KERNEL_FTZ see subnormal
- * operands as 0. A value that is not finite and whose probability may vanish is not checked (0 inf is NaN, p inf is not). */
+ * operands as 0. A value that is not finite and whose probability may vanish is not checked (0 inf is NaN, p inf is not).
+ */
 #include "conformance/conformance.h"
 #include "conformance/reference.h"
 
@@ -250,7 +251,10 @@ static ink_status reference_any(conf_case *k, bool paged)
     const int32_t *cu = k->in[paged ? 5 : 3].data, *table = k->in[3].data, *lengths = k->in[4].data;
     const int64_t count = k->in[paged ? 5 : 3].dims[0] - 1, width = paged ? k->in[3].dims[1] : 0;
     const int64_t most = paged ? width * KV_BLOCK : q->dims[0];
-    wide w = {widen(k, 0), widen(k, 1), widen(k, 2), arena_alloc(&k->memory, (size_t)(most + 1) * sizeof(double)),
+    wide w = {widen(k, 0),
+              widen(k, 1),
+              widen(k, 2),
+              arena_alloc(&k->memory, (size_t)(most + 1) * sizeof(double)),
               arena_alloc(&k->memory, (size_t)(most + 1) * sizeof(double)),
               arena_alloc(&k->memory, (size_t)(most + 1) * sizeof(int64_t))};
     if (!w.q || !w.k || !w.v || !w.s || !w.e || !w.at)

@@ -22,11 +22,11 @@ typedef struct conf_case {
     const kernel *kernel; /* the row under test, for its flags */
     op_call call;
     ink_tensor in[OP_MAX_IN], out[OP_MAX_OUT];
-    double *expect[OP_MAX_OUT]; /* by output, contiguous order; may hold NaN and infinities, which must be met exactly */
-    double *bound[OP_MAX_OUT];  /* largest |y - expect|; 0: bit-exact after rounding; infinity: not checked */
-    bool lost_infinities;       /* an infinite bound also frees an expected infinity: attention, where a probability that
-                                 * underflows in FP32 meets an infinite value; elsewhere infinities are met exactly */
-    bool no_bias_test;          /* rounding of this op's outputs is not centred (a comparison, a copy) */
+    double *expect[OP_MAX_OUT];    /* by output, contiguous order; may hold NaN and infinities, which must be met exactly */
+    double *bound[OP_MAX_OUT];     /* largest |y - expect|; 0: bit-exact after rounding; infinity: not checked */
+    bool lost_infinities;          /* an infinite bound also frees an expected infinity: attention, where a probability that
+                                    * underflows in FP32 meets an infinite value; elsewhere infinities are met exactly */
+    bool no_bias_test;             /* rounding of this op's outputs is not centred (a comparison, a copy) */
     void *input_memory[OP_MAX_IN]; /* of in[]: exactly as large as the tensor, so that a sanitizer sees any over-read */
     arena memory;                  /* everything else; both are freed by the driver */
 } conf_case;
@@ -62,22 +62,22 @@ double conf_sum_error(double n, double magnitude);
 /* ---- driver ---- */
 typedef struct conf_options {
     uint64_t seed;
-    int cases;           /* per row */
+    int cases; /* per row */
     int size;
-    int threads;         /* of the second run; 0: 3 */
+    int threads;                     /* of the second run; 0: 3 */
     const char *op, *dtype, *kernel; /* filters, NULL: all */
-    double seconds;      /* stop drawing cases of a row after this long; 0: no limit */
+    double seconds;                  /* stop drawing cases of a row after this long; 0: no limit */
 } conf_options;
 
 typedef struct conf_row {
     const kernel *kernel;
     int cases;
-    double worst;       /* largest error / bound */
-    double bias;        /* mean of (y - ref) / ref over bias-tested elements */
+    double worst; /* largest error / bound */
+    double bias;  /* mean of (y - ref) / ref over bias-tested elements */
     double seconds;
-    bool skipped;       /* this processor or INK_CPU cannot run it */
+    bool skipped; /* this processor or INK_CPU cannot run it */
     bool failed;
-    char failure[768];  /* descriptor and what differed */
+    char failure[768]; /* descriptor and what differed */
 } conf_row;
 
 typedef struct conf_report {
@@ -91,9 +91,12 @@ const conf_op *conf_op_of(op_id op); /* NULL: none */
 /* How much to run: "quick" (a user's check of a device: seconds), "ci" (every push), "full" (releases, bug hunts; larger
  * shapes). Fills cases, size, seconds and threads, nothing else. INK_INVALID_ARGUMENT for another name. */
 enum {
-    CONF_QUICK_CASES = 12, CONF_QUICK_SECONDS = 1,
-    CONF_CI_CASES = 100, CONF_CI_SECONDS = 2,
-    CONF_FULL_CASES = 1500, CONF_FULL_SECONDS = 300,
+    CONF_QUICK_CASES = 12,
+    CONF_QUICK_SECONDS = 1,
+    CONF_CI_CASES = 100,
+    CONF_CI_SECONDS = 2,
+    CONF_FULL_CASES = 1500,
+    CONF_FULL_SECONDS = 300,
 };
 ink_status conf_tier(const char *name, conf_options *o);
 
@@ -107,7 +110,8 @@ enum { CONF_BIAS_ELEMENTS = 2000, CONF_BIAS_CASES = 10, CONF_BIAS_CASE_WEIGHT = 
 #define CONF_BIAS_F16 6e-5
 
 ink_status conf_run(const device *d, const conf_options *o, conf_report *r);
-/* One row, which need not be registered: to show that the suite catches a wrong kernel, or to try one that is not listed. */
+/* One row, which need not be registered: to show that the suite catches a wrong kernel, or to try one that is not listed.
+ */
 ink_status conf_run_kernel(const device *d, const conf_options *o, const kernel *k, conf_report *r);
 /* Re-runs the case of one descriptor on every row that accepts it. INK_INVALID_ARGUMENT if it is not one. */
 ink_status conf_run_case(const device *d, const char *descriptor, conf_report *r);

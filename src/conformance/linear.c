@@ -7,7 +7,8 @@
 /* A dimension: as conf_dim, or at the edge of a register tile, a cache block or a size of the model. */
 static int64_t draw_dim(conf_case *k, int64_t most, bool zero)
 {
-    static const int64_t tiles[] = {6, 14, 16, 24, 32, 64, 96, 128, 144, 288}, model[] = {72, 256, 384, 588, 1024, 1152, 4304};
+    static const int64_t tiles[] = {6, 14, 16, 24, 32, 64, 96, 128, 144, 288},
+                         model[] = {72, 256, 384, 588, 1024, 1152, 4304};
     int64_t n;
     if (conf_chance(k, 60))
         return conf_dim(k, most, zero);
@@ -28,7 +29,11 @@ static shape draw_shape(conf_case *k, bool few_rows)
     const int64_t most = k->size ? 400 : 130, longest[3] = {1000, 1200, 4700};
     const int64_t work = k->size == 2 ? 20000000 : k->size ? 4000000 : 400000;
     const int long_side = conf_chance(k, 40) ? (int)rng_below(&k->random, 3) : -1;
-    shape s = {.m = draw_dim(k, few_rows ? 64 : long_side == 0 ? longest[0] : most, true),
+    shape s = {.m = draw_dim(k,
+                             few_rows         ? 64
+                             : long_side == 0 ? longest[0]
+                                              : most,
+                             true),
                .n = draw_dim(k, long_side == 1 ? longest[1] : most, true),
                .k = draw_dim(k, long_side == 2 ? longest[2] : most, true)};
     while (s.m * s.n * s.k > work) {
@@ -128,7 +133,8 @@ static ink_status reference_linear_gated(conf_case *k)
             double slope, s = ref_activation(g.sum, ACT_SILU, &slope), y = s * u.sum;
             double dg = ref_sum_error(k, &g) * slope + fabs(s) * 0x1p-20, du = ref_sum_error(k, &u);
             k->expect[0][i * n + j] = y;
-            k->bound[0][i * n + j] = fabs(s) * du + dg * fabs(u.sum) + dg * du + fabs(y) * 0x1p-23 + conf_store_error(k->out[0].dtype, y);
+            k->bound[0][i * n + j] =
+                fabs(s) * du + dg * fabs(u.sum) + dg * du + fabs(y) * 0x1p-23 + conf_store_error(k->out[0].dtype, y);
         }
     return INK_OK;
 }

@@ -7,8 +7,14 @@
 /* Lines (runs along the axis) that hold the values operators.md 1.8 speaks about. */
 static void put_special_lines(conf_case *k, int64_t n, int64_t inner, int64_t outer)
 {
-    static const double pairs[][2] = {{1, NAN}, {NAN, NAN}, {INFINITY, 1}, {-INFINITY, 1}, {-INFINITY, -INFINITY},
-                                      {INFINITY, INFINITY}, {INFINITY, -INFINITY}, {3e4, -3e4}};
+    static const double pairs[][2] = {{1, NAN},
+                                      {NAN, NAN},
+                                      {INFINITY, 1},
+                                      {-INFINITY, 1},
+                                      {-INFINITY, -INFINITY},
+                                      {INFINITY, INFINITY},
+                                      {INFINITY, -INFINITY},
+                                      {3e4, -3e4}};
     ink_tensor *x = &k->in[0];
     for (int times = 0; times < 6 && n > 0 && inner > 0 && outer > 0; times++) {
         const double *p = pairs[rng_below(&k->random, 8)];

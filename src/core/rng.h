@@ -24,7 +24,10 @@ typedef struct rng {
 
 static inline uint64_t rng_u64(rng *r) { return rng_at(r->seed, r->next++); }
 static inline uint64_t rng_below(rng *r, uint64_t n) { return n ? rng_u64(r) % n : 0; }
-static inline int64_t rng_range(rng *r, int64_t lo, int64_t hi) { return lo + (int64_t)rng_below(r, (uint64_t)(hi - lo + 1)); }
+static inline int64_t rng_range(rng *r, int64_t lo, int64_t hi)
+{
+    return lo + (int64_t)rng_below(r, (uint64_t)(hi - lo + 1));
+}
 static inline double rng_unit(rng *r) { return (double)(rng_u64(r) >> 11) * 0x1p-53; } /* [0, 1) */
 
 /* About N(0,1) from exact integer arithmetic: the sum of four 16-bit uniforms of one draw, centred and scaled. */

@@ -1,5 +1,5 @@
-#include "core/status.h"
 #include "core/tensor.h"
+#include "core/status.h"
 
 ink_status ink_tensor_init(ink_tensor *t, ink_dtype dtype, int rank, const int64_t *dims, void *data)
 {
@@ -25,7 +25,8 @@ ink_status ink_tensor_init(ink_tensor *t, ink_dtype dtype, int rank, const int64
 
 void tensor_make_contiguous(ink_tensor *t)
 {
-    uint64_t s = 1; /* unsigned: in an empty tensor the other dimensions' product may wrap, and nobody follows its strides */
+    uint64_t s =
+        1; /* unsigned: in an empty tensor the other dimensions' product may wrap, and nobody follows its strides */
     for (int i = t->rank - 1; i >= 0; i--) {
         t->strides[i] = (int64_t)s;
         s *= t->dims[i] > 1 ? (uint64_t)t->dims[i] : 1;

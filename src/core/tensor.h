@@ -3,8 +3,8 @@
 #define CORE_TENSOR_H
 #include "core/strbuf.h"
 
-void tensor_make_contiguous(ink_tensor *t);                  /* strides of a dense tensor with t's dims */
-void tensor_shape_text(const ink_tensor *t, strbuf *out);    /* "[2,3]" */
+void tensor_make_contiguous(ink_tensor *t);               /* strides of a dense tensor with t's dims */
+void tensor_shape_text(const ink_tensor *t, strbuf *out); /* "[2,3]" */
 
 static inline int64_t tensor_last(const ink_tensor *t) { return t->rank ? t->dims[t->rank - 1] : 1; }
 /* Product of all dims but the last: rows of a [.., C] tensor. */

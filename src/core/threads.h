@@ -1,5 +1,6 @@
-/* threads.h - the only file that knows OpenMP's run-time calls. Kernels write `#pragma omp parallel num_threads(c->threads)`
- * and ask thread_index() inside. Without OpenMP everything runs on one thread with the same results. */
+/* threads.h - the only file that knows OpenMP's run-time calls. Kernels write `#pragma omp parallel
+ * num_threads(c->threads)` and ask thread_index() inside. Without OpenMP everything runs on one thread with the same
+ * results. */
 #ifndef CORE_THREADS_H
 #define CORE_THREADS_H
 #ifdef _OPENMP

@@ -1,6 +1,6 @@
 /* activate_vec.h - the activations on several vectors at once. One vector's activation is a chain of some 20 dependent
- * operations and the processor cannot look far enough ahead to overlap it with the next one; here every step is taken for all
- * n vectors before the next step. Results agree with v_activate within the rounding of FP32. */
+ * operations and the processor cannot look far enough ahead to overlap it with the next one; here every step is taken for
+ * all n vectors before the next step. Results agree with v_activate within the rounding of FP32. */
 #ifndef CPU_ACTIVATE_VEC_H
 #define CPU_ACTIVATE_VEC_H
 #include "cpu/vec.h"

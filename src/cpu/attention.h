@@ -2,9 +2,9 @@
  * integer inputs (cu_seqlens, lengths, block_table), which are data and so no schema can check them.
  *
  * Vocabulary. A sequence (segment) has `queries` rows of q and `keys` keys; query i of it is at position
- * keys - queries + i and sees keys 0 .. visible-1 (a length below the number of queries masks the first ones fully). A group is the H / KV query heads that share a key head. Keys come in
- * strips of KV_BLOCK = 32 consecutive ones, each with its own base address: consecutive addresses in `attention`, blocks
- * of the pool in `paged_attention`. */
+ * keys - queries + i and sees keys 0 .. visible-1 (a length below the number of queries masks the first ones fully). A
+ * group is the H / KV query heads that share a key head. Keys come in strips of KV_BLOCK = 32 consecutive ones, each with
+ * its own base address: consecutive addresses in `attention`, blocks of the pool in `paged_attention`. */
 #ifndef CPU_ATTENTION_H
 #define CPU_ATTENTION_H
 #include "ops/op.h"
@@ -17,7 +17,7 @@ typedef struct attention_view {
     int64_t rows;   /* T, all queries of the call */
     int64_t heads, kv_heads, group, dim;
     int64_t sequences;
-    int64_t key_step; /* elements between consecutive keys of a strip */
+    int64_t key_step;               /* elements between consecutive keys of a strip */
     const int32_t *starts;          /* [sequences + 1], rows of q */
     const int32_t *lengths, *table; /* paged only */
     int64_t table_width;
@@ -69,7 +69,8 @@ static inline int64_t attention_row_blocks(const attention_view *a, int64_t s, i
 {
     return (attention_queries(a, s) * a->group + most - 1) / most;
 }
-static inline int64_t attention_row_block(const attention_view *a, int64_t s, int64_t b, int64_t most, int64_t unit, int64_t *rows)
+static inline int64_t attention_row_block(const attention_view *a, int64_t s, int64_t b, int64_t most, int64_t unit,
+                                          int64_t *rows)
 {
     int64_t all = attention_queries(a, s) * a->group, blocks = attention_row_blocks(a, s, most);
     int64_t units = (all + unit - 1) / unit, first = units * b / blocks * unit, end = units * (b + 1) / blocks * unit;

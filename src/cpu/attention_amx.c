@@ -3,9 +3,9 @@
  * Everything is transposed, so that 16 queries lie side by side in a vector and the softmax needs no sideways step:
  *   S^T [keys, queries] = K Q^T      A: K as it is (16 keys x 32 columns), B: Q in pairs of columns, packed once per task
  *   P^T = 2^(c S^T - base)           maximum, sum and masking lane by lane
- *   O^T [D, queries] += V^T P^T      A: V transposed (16 columns x 32 keys), B: P^T in pairs of keys, as the softmax leaves it
- * A task is one key head of one sequence and up to ROWS of its (query, head of the group) pairs; blocks of KEYS keys start at
- * multiples of KEYS. Columns are padded to 32 (scores) and 16 (context) with zeros.
+ *   O^T [D, queries] += V^T P^T      A: V transposed (16 columns x 32 keys), B: P^T in pairs of keys, as the softmax leaves
+ * it A task is one key head of one sequence and up to ROWS of its (query, head of the group) pairs; blocks of KEYS keys
+ * start at multiples of KEYS. Columns are padded to 32 (scores) and 16 (context) with zeros.
  *
  * Masked probabilities are exact zeros and change no sum, except against a value that is not finite: those are replaced by
  * zeros in V^T and added one by one to the rows that see them. Probabilities are rounded to BF16 (the tie, met once in
@@ -13,38 +13,39 @@
 #ifdef __x86_64__
 #include "core/status.h"
 #include "core/threads.h"
-#include "cpu/tiles_amx.h"
 #include "cpu/attention.h"
 #include "cpu/attention_exp.h"
+#include "cpu/tiles_amx.h"
 
 enum {
-    TILE = 16,        /* rows of a tile; queries in a vector */
-    STEP = 32,        /* BF16 in a row of a tile */
+    TILE = 16, /* rows of a tile; queries in a vector */
+    STEP = 32, /* BF16 in a row of a tile */
     TILE_BYTES = 1024,
     ROWS = 1024,
-    KEYS = 64,        /* K, V, scores and probabilities of a block stay in the first-level cache */
-    PAIR = 2 * TILE,  /* queries that go through the softmax together */
+    KEYS = 64,       /* K, V, scores and probabilities of a block stay in the first-level cache */
+    PAIR = 2 * TILE, /* queries that go through the softmax together */
 };
 
 typedef struct scratch {
-    char *q; /* [ROWS / 16][steps] tiles: 16 pairs of columns x 16 queries */
-    char *k; /* [KEYS / 16][steps] tiles: 16 keys x 32 columns */
-    char *v; /* [KEYS / 32][columns / 16] tiles: 16 columns x 32 keys, finite */
-    char *o; /* [ROWS / 16][columns / 16] tiles of FP32: 16 columns x 16 queries */
-    char *s; /* [KEYS / 16][2] tiles of FP32: 16 keys x 16 queries */
-    char *p; /* [KEYS / 32][2] tiles: 16 pairs of keys x 16 queries */
+    char *q;                     /* [ROWS / 16][steps] tiles: 16 pairs of columns x 16 queries */
+    char *k;                     /* [KEYS / 16][steps] tiles: 16 keys x 32 columns */
+    char *v;                     /* [KEYS / 32][columns / 16] tiles: 16 columns x 32 keys, finite */
+    char *o;                     /* [ROWS / 16][columns / 16] tiles of FP32: 16 columns x 16 queries */
+    char *s;                     /* [KEYS / 16][2] tiles of FP32: 16 keys x 16 queries */
+    char *p;                     /* [KEYS / 32][2] tiles: 16 pairs of keys x 16 queries */
     float base[ROWS], sum[ROWS]; /* base: maximum of c s so far, the lowest float at first */
     int32_t visible[ROWS];       /* keys */
     int64_t steps, column_tiles;
-    int64_t keys;                /* of the sequence, as far as the task sees them */
-    bool special;                /* the block of V in work holds values that are not finite */
+    int64_t keys; /* of the sequence, as far as the task sees them */
+    bool special; /* the block of V in work holds values that are not finite */
 } scratch;
 
 static size_t head_bytes(void) { return (sizeof(scratch) + 63) / 64 * 64; }
 static size_t scratch_bytes(int64_t dim)
 {
     size_t steps = (size_t)(dim + STEP - 1) / STEP, tiles = (size_t)(dim + TILE - 1) / TILE;
-    return head_bytes() + TILE_BYTES * (ROWS / TILE * (steps + tiles) + KEYS / TILE * (steps + 2) + KEYS / STEP * (tiles + 2));
+    return head_bytes() +
+           TILE_BYTES * (ROWS / TILE * (steps + tiles) + KEYS / TILE * (steps + 2) + KEYS / STEP * (tiles + 2));
 }
 
 static scratch *scratch_place(char *at, int64_t dim)
@@ -113,7 +114,8 @@ static void pack_queries(const attention_view *a, int64_t s, int64_t h, int64_t 
         for (int64_t step = 0; step < w->steps; step++) {
             __m512i v[16];
             for (int64_t i = 0; i < TILE; i++)
-                v[i] = r + i < rows ? load_row((const uint16_t *)a->q + query_at(a, s, h, first + r + i) + step * STEP, a->dim - step * STEP)
+                v[i] = r + i < rows ? load_row((const uint16_t *)a->q + query_at(a, s, h, first + r + i) + step * STEP,
+                                               a->dim - step * STEP)
                                     : _mm512_setzero_si512();
             transpose16(v);
             char *to = w->q + (r / TILE * w->steps + step) * TILE_BYTES;
@@ -140,7 +142,8 @@ static void pack_keys(const attention_view *a, int64_t s, int64_t h, int64_t fir
 /* Columns d .. d+15 of one value, widened to words; n of them exist. */
 VEC_INLINE __m512i load_values(const uint16_t *p, int64_t n)
 {
-    return _mm512_cvtepu16_epi32(n >= 16 ? _mm256_loadu_si256((const __m256i *)p) : _mm256_maskz_loadu_epi16(v_first(n), p));
+    return _mm512_cvtepu16_epi32(n >= 16 ? _mm256_loadu_si256((const __m256i *)p)
+                                         : _mm256_maskz_loadu_epi16(v_first(n), p));
 }
 
 VEC_INLINE __m512i finite_only(__m512i pairs, bool *special)
@@ -302,8 +305,8 @@ VEC_INLINE vf exponentials(const scratch *w, int64_t tile, int half, __m512i vis
     return sum;
 }
 
-/* Softmax of a pair over n keys. Meanwhile the tiles compute the scores of the next pair over next_n keys: a step of them in
- * front of each quarter of a group of exponentials, and their result goes where the group's scores were. */
+/* Softmax of a pair over n keys. Meanwhile the tiles compute the scores of the next pair over next_n keys: a step of them
+ * in front of each quarter of a group of exponentials, and their result goes where the group's scores were. */
 VEC_INLINE void soften(scratch *w, int64_t pair, int64_t first, int64_t n, int64_t next_n, float scale, const bool mask)
 {
     const int64_t r = pair * PAIR, groups = n > next_n ? n / STEP : next_n / STEP;
@@ -322,8 +325,8 @@ VEC_INLINE void soften(scratch *w, int64_t pair, int64_t first, int64_t n, int64
                 for (int64_t i = quarter * w->steps / 4; i < (quarter + 1) * w->steps / 4; i++)
                     score_step(w, pair + 1, g, i);
             if (g * STEP < n)
-                sum[quarter & 1] = exponentials(w, 2 * g + quarter / 2, quarter & 1, visible[quarter & 1], first, c, minus[quarter & 1],
-                                                sum[quarter & 1], mask);
+                sum[quarter & 1] = exponentials(w, 2 * g + quarter / 2, quarter & 1, visible[quarter & 1], first, c,
+                                                minus[quarter & 1], sum[quarter & 1], mask);
         }
         if (g * STEP < next_n)
             score_store(w, g);
@@ -366,7 +369,8 @@ VEC_INLINE void context_tiles(const scratch *w, int64_t pair, int64_t t, int64_t
 }
 
 /* What the cleaned V^T lacks: values that are not finite, for the rows that see them. */
-static void add_special(const attention_view *a, const scratch *w, int64_t s, int64_t h, int64_t pair, int64_t first, int64_t n)
+static void add_special(const attention_view *a, const scratch *w, int64_t s, int64_t h, int64_t pair, int64_t first,
+                        int64_t n)
 {
     for (int64_t j = 0; j < n; j++)
         for (int64_t d = 0; d < a->dim; d++) {
@@ -375,7 +379,8 @@ static void add_special(const attention_view *a, const scratch *w, int64_t s, in
                 continue;
             for (int64_t r = pair * PAIR; r < (pair + 1) * PAIR; r++) {
                 const bf16 *p = (const bf16 *)(w->p + (j / STEP * 2 + r / TILE % 2) * TILE_BYTES + j % STEP / 2 * 64);
-                float *o = (float *)(w->o + (r / TILE * w->column_tiles + d / TILE) * TILE_BYTES) + d % TILE * TILE + r % TILE;
+                float *o =
+                    (float *)(w->o + (r / TILE * w->column_tiles + d / TILE) * TILE_BYTES) + d % TILE * TILE + r % TILE;
                 if (first + j < w->visible[r])
                     *o += bf16_to_f32(p[r % TILE * 2 + (j & 1)]) * v;
             }
@@ -432,10 +437,11 @@ static void run_block(const attention_view *a, scratch *w, int64_t s, int64_t h,
 
 /* Rows of a tile of queries, divided by their sums. Adding 0 makes -0 a 0: which of the two a tile leaves behind depends
  * on how many masked keys were in it. */
-static void store_rows(const attention_view *a, const scratch *w, int64_t s, int64_t h, int64_t first, int64_t r, int64_t rows)
+static void store_rows(const attention_view *a, const scratch *w, int64_t s, int64_t h, int64_t first, int64_t r,
+                       int64_t rows)
 {
-    const vf sum = _mm512_mask_mov_ps(v_set(1), _mm512_cmpgt_epi32_mask(_mm512_loadu_si512(w->visible + r), _mm512_setzero_si512()),
-                                      v_load(w->sum + r));
+    const vf sum = _mm512_mask_mov_ps(
+        v_set(1), _mm512_cmpgt_epi32_mask(_mm512_loadu_si512(w->visible + r), _mm512_setzero_si512()), v_load(w->sum + r));
     for (int64_t t = 0; t < w->column_tiles; t++) {
         const float *o = (const float *)(w->o + (r / TILE * w->column_tiles + t) * TILE_BYTES);
         __m512i v[16];
@@ -443,8 +449,8 @@ static void store_rows(const attention_view *a, const scratch *w, int64_t s, int
             v[d] = _mm512_castps_si512(v_add(v_div(v_load(o + d * TILE), sum), v_zero()));
         transpose16(v);
         for (int64_t i = 0; i < TILE && r + i < rows; i++)
-            v_store_16bit((uint16_t *)a->y + query_at(a, s, h, first + r + i) + t * TILE, _mm512_castsi512_ps(v[i]), a->dim - t * TILE,
-                          INK_BF16);
+            v_store_16bit((uint16_t *)a->y + query_at(a, s, h, first + r + i) + t * TILE, _mm512_castsi512_ps(v[i]),
+                          a->dim - t * TILE, INK_BF16);
     }
 }
 

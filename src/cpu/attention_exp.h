@@ -9,9 +9,10 @@
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
 
-/* 2^t for t <= 0 (a rounding above 0 does no harm): relative error below 2^-22.5; exactly 1 at 0; 0 below -126.5; NaN stays.
- * Minimax polynomial of degree 5 on [-1/2, 1/2], constrained to 1 at 0. Adding `shift` rounds t to an integer n whose
- * biased exponent n + 127 then stands in the low bits: shifted left by 23 they are the float 2^n, and 0 for n = -127. */
+/* 2^t for t <= 0 (a rounding above 0 does no harm): relative error below 2^-22.5; exactly 1 at 0; 0 below -126.5; NaN
+ * stays. Minimax polynomial of degree 5 on [-1/2, 1/2], constrained to 1 at 0. Adding `shift` rounds t to an integer n
+ * whose biased exponent n + 127 then stands in the low bits: shifted left by 23 they are the float 2^n, and 0 for n = -127.
+ */
 VEC_INLINE vf v_exp2_score(vf t)
 {
     const vf shift = v_set(0x1.8p23f + 127);

@@ -41,7 +41,8 @@ static void attend(const attention_view *a, int64_t s, int64_t i, int64_t h)
     for (int64_t d = 0; d < a->dim; d++)
         q[d] = load_f32(a->q, a->dtype, at + d);
     for (int64_t k = 0; k < visible; k += KV_BLOCK)
-        add_strip(a, q, attention_strip(a, s, h / a->group, k / KV_BLOCK), (int)(visible - k < KV_BLOCK ? visible - k : KV_BLOCK), &r);
+        add_strip(a, q, attention_strip(a, s, h / a->group, k / KV_BLOCK),
+                  (int)(visible - k < KV_BLOCK ? visible - k : KV_BLOCK), &r);
     for (int64_t d = 0; d < a->dim; d++)
         store_f32(a->y, a->dtype, at + d, visible > 0 ? r.o[d] / r.sum : 0);
 }

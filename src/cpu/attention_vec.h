@@ -221,8 +221,8 @@ VEC_INLINE void context_tile(const int rows, const int width, const float *p, co
     UNROLL
     for (int i = 0; i < rows; i++)
         UNROLL
-        for (int x = 0; x < width; x++)
-            acc[i][x] = v_load(o + i * o_step + x * VF);
+    for (int x = 0; x < width; x++)
+        acc[i][x] = v_load(o + i * o_step + x * VF);
     for (int64_t j = 0; j < n; j++, v += width * VF) {
         vf b[5];
         UNROLL
@@ -239,8 +239,8 @@ VEC_INLINE void context_tile(const int rows, const int width, const float *p, co
     UNROLL
     for (int i = 0; i < rows; i++)
         UNROLL
-        for (int x = 0; x < width; x++)
-            v_store(o + i * o_step + x * VF, acc[i][x]);
+    for (int x = 0; x < width; x++)
+        v_store(o + i * o_step + x * VF, acc[i][x]);
 }
 
 /* One slab: the keys that all rows of a tile see, then the rest row by row. count[i] keys of the block for row i. */
@@ -293,7 +293,8 @@ VEC_INLINE void task(const attention_view *a, const chunks *c, int64_t s, int64_
 {
     const float scale = a->scale * 1.44269504f;
     for (int64_t r = 0; r < rows; r++) {
-        int64_t i = (first + r) / a->group, at = attention_query(a, a->starts[s] + i, h * a->group + (first + r) % a->group);
+        int64_t i = (first + r) / a->group,
+                at = attention_query(a, a->starts[s] + i, h * a->group + (first + r) % a->group);
         for (int64_t d = 0; d < a->dim; d += VF)
             v_store(w->q + r * c->columns + d, v_get(a->q, t, at + d, a->dim - d));
         w->visible[r] = attention_visible(a, s, i);

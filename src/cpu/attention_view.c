@@ -40,10 +40,20 @@ ink_status attention_open(const op_call *c, attention_view *a)
 {
     const bool paged = c->op == OP_paged_attention;
     const ink_tensor *q = c->in[0], *k = c->in[1], *cu = c->in[paged ? 5 : 3];
-    *a = (attention_view){.q = q->data, .k = k->data, .v = c->in[2]->data, .y = c->out[0]->data, .dtype = q->dtype,
-                          .element = ink_dtype_size(q->dtype), .rows = q->dims[0], .heads = q->dims[1],
-                          .kv_heads = k->dims[1], .group = q->dims[1] / k->dims[1], .dim = q->dims[2],
-                          .sequences = cu->dims[0] - 1, .starts = cu->data, .scale = c->attrs.attention.scale,
+    *a = (attention_view){.q = q->data,
+                          .k = k->data,
+                          .v = c->in[2]->data,
+                          .y = c->out[0]->data,
+                          .dtype = q->dtype,
+                          .element = ink_dtype_size(q->dtype),
+                          .rows = q->dims[0],
+                          .heads = q->dims[1],
+                          .kv_heads = k->dims[1],
+                          .group = q->dims[1] / k->dims[1],
+                          .dim = q->dims[2],
+                          .sequences = cu->dims[0] - 1,
+                          .starts = cu->data,
+                          .scale = c->attrs.attention.scale,
                           .causal = paged || c->attrs.attention.causal};
     a->key_step = paged ? a->dim : a->kv_heads * a->dim;
     TRY(check_starts(a, op_schema_of(c->op)->name));

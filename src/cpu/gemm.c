@@ -22,10 +22,10 @@ enum { SHARED_BYTES = 16 << 20 };
 
 typedef struct layout {
     int matrices;
-    int64_t words;         /* of a row, in strips and panels */
-    int64_t depth, blocks; /* elements of K in a block, and how many blocks */
-    int64_t rows;          /* most in a task */
-    int64_t part;          /* columns of C in a part of W */
+    int64_t words;               /* of a row, in strips and panels */
+    int64_t depth, blocks;       /* elements of K in a block, and how many blocks */
+    int64_t rows;                /* most in a task */
+    int64_t part;                /* columns of C in a part of W */
     size_t shared, strips, sums; /* bytes: panels of a part; of each thread */
 } layout;
 
@@ -76,7 +76,8 @@ static grid choose_grid(const gemm_tile *t, const layout *l, int64_t m, int64_t 
         for (int each = 0; each <= (threads > 1 ? 3 : 0); each++) {
             const grid g = make_grid(t, m, n, r, max64(1, ceil_div((int64_t)each * threads, r)));
             const double rows = (double)min64(g.rows, m), columns = (double)(g.columns * l->matrices);
-            const double cost = (double)ceil_div(g.tasks, threads) * (rows * columns + rows * t->pack_a + columns * t->read_w);
+            const double cost =
+                (double)ceil_div(g.tasks, threads) * (rows * columns + rows * t->pack_a + columns * t->read_w);
             if (!best.rows || cost < best_cost * 0.999) {
                 best = g;
                 best_cost = cost;
@@ -105,7 +106,8 @@ static void pack_panel(const gemm_tile *t, const gemm_job *j, const layout *l, u
 static void pack_strips(const gemm_tile *t, const gemm_job *j, const layout *l, uint32_t *strips, int64_t m, int64_t rows)
 {
     for (int64_t b = 0; b < l->blocks; b++) {
-        const int64_t k0 = b * l->depth, k = min64(l->depth, j->k - k0), words = round_up(ceil_div(k, t->elements), t->chunk);
+        const int64_t k0 = b * l->depth, k = min64(l->depth, j->k - k0),
+                      words = round_up(ceil_div(k, t->elements), t->chunk);
         uint32_t *block = strips + round_up(rows, t->mr) * (k0 / t->elements);
         for (int64_t i = 0; i < rows; i += t->mr)
             t->pack_strip(block + i * words, element_at(j, j->x, (m + i) * j->k + k0), j->k, min64(t->mr, rows - i), k);
@@ -123,13 +125,14 @@ static void expect_writes(const gemm_job *j, int64_t m, int64_t rows, int64_t n)
 }
 
 /* sums[rows][ldc] = strips . panel, through all of K. */
-static void multiply_panel(const gemm_tile *t, const gemm_job *j, const layout *l, const uint32_t *strips, const uint32_t *panel,
-                           int64_t m, int64_t rows, int64_t n, float *sums, int64_t ldc)
+static void multiply_panel(const gemm_tile *t, const gemm_job *j, const layout *l, const uint32_t *strips,
+                           const uint32_t *panel, int64_t m, int64_t rows, int64_t n, float *sums, int64_t ldc)
 {
     for (int64_t b = 0; b < l->blocks; b++) {
         const int64_t k0 = b * l->depth, words = round_up(ceil_div(min64(l->depth, j->k - k0), t->elements), t->chunk);
         const int64_t chunks = words / t->chunk;
-        const uint32_t *strip = strips + round_up(rows, t->mr) * (k0 / t->elements), *block = panel + t->nr * (k0 / t->elements);
+        const uint32_t *strip = strips + round_up(rows, t->mr) * (k0 / t->elements),
+                       *block = panel + t->nr * (k0 / t->elements);
         /* The block after this one is fetched by the first strips, an eighth or a quarter of it each. */
         const int64_t step = t->nr * t->chunk * 4 / (rows >= 8 * t->mr ? 8 : 4);
         const char *ahead = (const char *)(block + t->nr * words), *end = ahead + t->nr * words * 4;
@@ -137,8 +140,8 @@ static void multiply_panel(const gemm_tile *t, const gemm_job *j, const layout *
             const int64_t count = min64(t->mr, rows - i);
             if (b == l->blocks - 1)
                 expect_writes(j, m + i, count, n);
-            t->multiply((int)count, strip + i * words, block, chunks, sums + i * ldc, ldc, b == 0, ahead < end ? ahead : (const char *)block,
-                        step);
+            t->multiply((int)count, strip + i * words, block, chunks, sums + i * ldc, ldc, b == 0,
+                        ahead < end ? ahead : (const char *)block, step);
         }
     }
 }
@@ -148,8 +151,8 @@ typedef struct task {
     int64_t part;            /* column where the packed part of W begins */
 } task;
 
-static void run_task(const gemm_tile *t, const gemm_job *j, const layout *l, const task *a, const uint32_t *panels, const uint32_t *strips,
-                     float *sums)
+static void run_task(const gemm_tile *t, const gemm_job *j, const layout *l, const task *a, const uint32_t *panels,
+                     const uint32_t *strips, float *sums)
 {
     const int64_t ldc = t->nr * l->matrices, panel_words = t->nr * l->words;
     for (int64_t n = a->n0; n < a->n1; n += t->nr) {
@@ -180,7 +183,8 @@ void gemm_run(const gemm_tile *t, const gemm_job *j)
         for (int64_t part = 0; part < j->n; part += l.part) {
             const int64_t columns = min64(l.part, j->n - part), count = ceil_div(columns, t->nr) * l.matrices;
             const grid g = choose_grid(t, &l, j->m, columns, threads);
-            int64_t packed = -1; /* first row of the strips at hand: of this part, whose grid may differ from the last one's */
+            int64_t packed =
+                -1; /* first row of the strips at hand: of this part, whose grid may differ from the last one's */
 #pragma omp for schedule(static)
             for (int64_t p = 0; p < count; p++)
                 pack_panel(t, j, &l, panels + p * t->nr * l.words, j->w[p % l.matrices], part + p / l.matrices * t->nr);
@@ -203,8 +207,16 @@ void gemm_run(const gemm_tile *t, const gemm_job *j)
 gemm_job gemm_job_of(const op_call *c)
 {
     const ink_tensor *x = c->in[0], *w = c->in[1];
-    gemm_job j = {.x = x->data, .w = {w->data}, .m = tensor_rows(x), .n = w->dims[0], .k = w->dims[1], .y = c->out[0]->data,
-                  .dtype = x->dtype, .y_dtype = c->out[0]->dtype, .act = c->attrs.linear.act, .threads = c->threads,
+    gemm_job j = {.x = x->data,
+                  .w = {w->data},
+                  .m = tensor_rows(x),
+                  .n = w->dims[0],
+                  .k = w->dims[1],
+                  .y = c->out[0]->data,
+                  .dtype = x->dtype,
+                  .y_dtype = c->out[0]->dtype,
+                  .act = c->attrs.linear.act,
+                  .threads = c->threads,
                   .scratch = c->workspace};
     if (c->op == OP_linear_gated) {
         j.w[1] = c->in[2]->data;

@@ -7,8 +7,8 @@ GEMM_FUNCTIONS(bf16, INK_BF16)
 GEMM_FUNCTIONS(f16, INK_F16)
 GEMM_FUNCTIONS(f32, INK_F32)
 
-#define BLOCKING                                                                                                                  \
-    .mr = GEMM_MR, .nr = GEMM_NR, .chunk = VF, .elements = 1, .kc = 256, .mc = 14 * 24, .strips_bytes = 768 << 10,      \
+#define BLOCKING                                                                                                   \
+    .mr = GEMM_MR, .nr = GEMM_NR, .chunk = VF, .elements = 1, .kc = 256, .mc = 14 * 24, .strips_bytes = 768 << 10, \
     .pack_a = 4, .read_w = 6
 #define TILE(t) .pack_strip = t##_strip, .pack_panel = t##_panel, .multiply = gemm_multiply_f32, .finish = t##_finish
 

@@ -6,8 +6,8 @@
 
 enum { MR = 14, NR = 32 };
 
-VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, int64_t chunks, float *c, int64_t ldc, bool first,
-                         const char *ahead, int64_t step)
+VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, int64_t chunks, float *c, int64_t ldc,
+                         bool first, const char *ahead, int64_t step)
 {
     vf sum[MR][2];
 #pragma GCC unroll 16
@@ -38,10 +38,11 @@ VEC_INLINE void dot_rows(const int rows, const uint32_t *a, const uint32_t *b, i
     }
 }
 
-#define DOT_CASE(r) case r: dot_rows(r, strip, panel, chunks, c, ldc, first, ahead, step); break;
+#define DOT_CASE(r) \
+    case r: dot_rows(r, strip, panel, chunks, c, ldc, first, ahead, step); break;
 
-static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first,
-                         const char *ahead, int64_t step)
+static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc,
+                         bool first, const char *ahead, int64_t step)
 {
     switch (rows) {
         /* clang-format off */
@@ -52,15 +53,30 @@ static void dot_multiply(int rows, const uint32_t *strip, const uint32_t *panel,
 }
 
 static void strip(uint32_t *s, const void *a, int64_t ld, int64_t rows, int64_t k) { pairs_strip(MR, s, a, ld, rows, k); }
-static void panel(uint32_t *d, const void *w, int64_t ld, int64_t rows, int64_t k) { pairs_panel(NR, true, d, w, ld, rows, k); }
-static void finish(const gemm_job *j, const float *c, const float *up, int64_t ldc, int64_t row, int64_t rows, int64_t n0, int64_t count)
+static void panel(uint32_t *d, const void *w, int64_t ld, int64_t rows, int64_t k)
+{
+    pairs_panel(NR, true, d, w, ld, rows, k);
+}
+static void finish(const gemm_job *j, const float *c, const float *up, int64_t ldc, int64_t row, int64_t rows, int64_t n0,
+                   int64_t count)
 {
     gemm_finish(INK_BF16, true, j, c, up, ldc, row, rows, n0, count);
 }
 
 const gemm_tile gemm_bf16_dot_14x32_avx512 = {
-    .mr = MR, .nr = NR, .chunk = 16, .elements = 2, .kc = 512, .mc = 14 * 24, .strips_bytes = 768 << 10, .pack_a = 4, .read_w = 6,
-    .pack_strip = strip, .pack_panel = panel, .multiply = dot_multiply, .finish = finish,
+    .mr = MR,
+    .nr = NR,
+    .chunk = 16,
+    .elements = 2,
+    .kc = 512,
+    .mc = 14 * 24,
+    .strips_bytes = 768 << 10,
+    .pack_a = 4,
+    .read_w = 6,
+    .pack_strip = strip,
+    .pack_panel = panel,
+    .multiply = dot_multiply,
+    .finish = finish,
 };
 #else
 typedef int gemm_dot_avx512_is_for_x86;

@@ -5,10 +5,10 @@
 #include "cpu/activate_vec.h"
 #include "cpu/gemm.h"
 
-/* Rows r = 0 .. rows-1, columns n .. n+min(left, 2 VF)-1 of y, from c[r * ldc], of which whole vectors are read; `at` is the
- * index of y[0][n], FULL: left >= 2 VF. FTZ: BF16 may be rounded by the instruction that flushes subnormals. */
-VEC_INLINE void gemm_finish_block(const ink_dtype t, const bool ftz, const int rows, const bool full, const gemm_job *j, const float *c,
-                                  const float *up, int64_t ldc, int64_t at, int64_t n, int64_t left)
+/* Rows r = 0 .. rows-1, columns n .. n+min(left, 2 VF)-1 of y, from c[r * ldc], of which whole vectors are read; `at` is
+ * the index of y[0][n], FULL: left >= 2 VF. FTZ: BF16 may be rounded by the instruction that flushes subnormals. */
+VEC_INLINE void gemm_finish_block(const ink_dtype t, const bool ftz, const int rows, const bool full, const gemm_job *j,
+                                  const float *c, const float *up, int64_t ldc, int64_t at, int64_t n, int64_t left)
 {
     vf v[ACTIVATE_MOST];
     const int count = 2 * rows;
@@ -33,7 +33,8 @@ VEC_INLINE void gemm_finish_block(const ink_dtype t, const bool ftz, const int r
                 PLACE;
                 (void)r;
                 if (full || left > h)
-                    v[i] = v_add(v[i], j->bias_dtype == INK_F32 ? v_get(j->bias, INK_F32, n + h, LEFT) : v_get(j->bias, t, n + h, LEFT));
+                    v[i] = v_add(v[i], j->bias_dtype == INK_F32 ? v_get(j->bias, INK_F32, n + h, LEFT)
+                                                                : v_get(j->bias, t, n + h, LEFT));
             }
         }
         v_activate_n(v, j->act, count);
@@ -70,8 +71,8 @@ VEC_INLINE void gemm_finish_block(const ink_dtype t, const bool ftz, const int r
 }
 
 /* y[row .. row+rows)[n0 .. n0+count), as gemm_tile.finish. */
-VEC_INLINE void gemm_finish(const ink_dtype t, const bool ftz, const gemm_job *j, const float *c, const float *up, int64_t ldc, int64_t row,
-                            int64_t rows, int64_t n0, int64_t count)
+VEC_INLINE void gemm_finish(const ink_dtype t, const bool ftz, const gemm_job *j, const float *c, const float *up,
+                            int64_t ldc, int64_t row, int64_t rows, int64_t n0, int64_t count)
 {
     for (int64_t i = 0; i < count; i += 2 * VF) {
         const float *ci = c + i, *ui = up ? up + i : NULL;

@@ -25,7 +25,8 @@ VEC_INLINE void pairs_strip(const int mr, uint32_t *strip, const void *a, int64_
 }
 
 /* `wide`: [pair][nr] words; otherwise [nr / 16][pair][16] in each chunk, one AMX tile after the other. */
-VEC_INLINE void pairs_panel(const int nr, const bool wide, uint32_t *panel, const void *w, int64_t ld, int64_t rows, int64_t k)
+VEC_INLINE void pairs_panel(const int nr, const bool wide, uint32_t *panel, const void *w, int64_t ld, int64_t rows,
+                            int64_t k)
 {
     for (int64_t p = 0; p < k; p += 32, panel += nr * 16)
         for (int part = 0; part < nr; part += 16) {

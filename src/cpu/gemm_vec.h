@@ -44,18 +44,18 @@ VEC_INLINE void gemm_rows(const int rows, const float *a, const float *b, int64_
     }
 }
 
-#define GEMM_CASE(r)                                                                                                              \
+#define GEMM_CASE(r) \
     case r: gemm_rows(r, (const float *)strip, (const float *)panel, chunks, c, ldc, first, ahead, step); break;
 
-static void gemm_multiply_f32(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc, bool first,
-                              const char *ahead, int64_t step)
+static void gemm_multiply_f32(int rows, const uint32_t *strip, const uint32_t *panel, int64_t chunks, float *c, int64_t ldc,
+                              bool first, const char *ahead, int64_t step)
 {
     switch (rows) {
         /* clang-format off */
         GEMM_CASE(1) GEMM_CASE(2) GEMM_CASE(3) GEMM_CASE(4) GEMM_CASE(5) GEMM_CASE(6)
         /* clang-format on */
 #if defined(__AVX512F__)
-        /* clang-format off */
+            /* clang-format off */
         GEMM_CASE(7) GEMM_CASE(8) GEMM_CASE(9) GEMM_CASE(10) GEMM_CASE(11) GEMM_CASE(12) GEMM_CASE(13) GEMM_CASE(14)
         /* clang-format on */
 #endif
@@ -104,12 +104,18 @@ VEC_INLINE void gemm_panel(const ink_dtype t, float *panel, const void *w, int64
 }
 
 /* The functions of a gemm_tile for one dtype. */
-#define GEMM_FUNCTIONS(name, t)                                                                                                   \
-    static void name##_strip(uint32_t *s, const void *a, int64_t ld, int64_t rows, int64_t k) { gemm_strip(t, (float *)s, a, ld, rows, k); } \
-    static void name##_panel(uint32_t *d, const void *w, int64_t ld, int64_t rows, int64_t k) { gemm_panel(t, (float *)d, w, ld, rows, k); } \
-    static void name##_finish(const gemm_job *j, const float *c, const float *up, int64_t ldc, int64_t row, int64_t rows, int64_t n0,   \
-                              int64_t count)                                                                                       \
-    {                                                                                                                              \
-        gemm_finish(t, false, j, c, up, ldc, row, rows, n0, count);                                                                       \
+#define GEMM_FUNCTIONS(name, t)                                                                                           \
+    static void name##_strip(uint32_t *s, const void *a, int64_t ld, int64_t rows, int64_t k)                             \
+    {                                                                                                                     \
+        gemm_strip(t, (float *)s, a, ld, rows, k);                                                                        \
+    }                                                                                                                     \
+    static void name##_panel(uint32_t *d, const void *w, int64_t ld, int64_t rows, int64_t k)                             \
+    {                                                                                                                     \
+        gemm_panel(t, (float *)d, w, ld, rows, k);                                                                        \
+    }                                                                                                                     \
+    static void name##_finish(const gemm_job *j, const float *c, const float *up, int64_t ldc, int64_t row, int64_t rows, \
+                              int64_t n0, int64_t count)                                                                  \
+    {                                                                                                                     \
+        gemm_finish(t, false, j, c, up, ldc, row, rows, n0, count);                                                       \
     }
 #endif

@@ -1,4 +1,5 @@
-/* gemv.h - linear and linear_gated for few input rows (generated tokens): the weight is streamed once from memory, in place.
+/* gemv.h - linear and linear_gated for few input rows (generated tokens): the weight is streamed once from memory, in
+ * place.
  *
  * The order in which the products of an output are added is a function of K alone: an output row has the same bits
  * whatever rows are beside it and however many threads run. Up to 64 rows are meant; more work, but not faster. */

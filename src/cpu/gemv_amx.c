@@ -1,6 +1,7 @@
-/* gemv_amx.c - linear for few input rows on tile registers. The weight is the A operand, loaded in place (16 rows x 32 elements); x is
- * the B operand, packed in groups of 16 rows; so the sums come out transposed, [weight row][x row]. A sum takes its products
- * 32 elements of K at a time, in order, whatever stands in the other columns: bits do not depend on the number of rows. */
+/* gemv_amx.c - linear for few input rows on tile registers. The weight is the A operand, loaded in place (16 rows x 32
+ * elements); x is the B operand, packed in groups of 16 rows; so the sums come out transposed, [weight row][x row]. A sum
+ * takes its products 32 elements of K at a time, in order, whatever stands in the other columns: bits do not depend on the
+ * number of rows. */
 #ifdef __x86_64__
 #include "cpu/gemm_finish_vec.h"
 #include "cpu/gemm_pairs_avx512.h"
@@ -21,8 +22,8 @@ static void pack(const gemm_job *j, void *packed, int part, int parts)
     const int64_t chunks = chunks_of(j->k), c0 = chunks * part / parts, c1 = chunks * (part + 1) / parts;
     const int64_t k = (c1 * 32 < j->k ? c1 * 32 : j->k) - c0 * 32;
     for (int64_t g = 0; g < groups_of(j->m) && c0 < c1; g++)
-        pairs_panel(16, false, (uint32_t *)packed + (g * chunks + c0) * TILE_WORDS, (const uint16_t *)j->x + g * 16 * j->k + c0 * 32, j->k,
-                    j->m - g * 16 < 16 ? j->m - g * 16 : 16, k);
+        pairs_panel(16, false, (uint32_t *)packed + (g * chunks + c0) * TILE_WORDS,
+                    (const uint16_t *)j->x + g * 16 * j->k + c0 * 32, j->k, j->m - g * 16 < 16 ? j->m - g * 16 : 16, k);
 }
 
 /* 32 rows x 32 elements with zeros where the matrix has ended. */
@@ -93,13 +94,19 @@ static void rows(const gemm_job *j, const void *packed, int64_t n0, int64_t n1)
                 else
                     multiply_block(1, w, j->k, count, x, sums[q]);
             }
-            gemm_finish(INK_BF16, true, j, sums[0], j->w[1] ? sums[1] : NULL, BLOCK, m, j->m - m < BLOCK ? j->m - m : BLOCK, n, count);
+            gemm_finish(INK_BF16, true, j, sums[0], j->w[1] ? sums[1] : NULL, BLOCK, m, j->m - m < BLOCK ? j->m - m : BLOCK,
+                        n, count);
         }
     }
 }
 
 const gemv_tile gemv_bf16_amx = {
-    .block = BLOCK, .packed_bytes = packed_bytes, .pack = pack, .rows = rows, .enter = tiles_configure, .leave = tiles_release,
+    .block = BLOCK,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .rows = rows,
+    .enter = tiles_configure,
+    .leave = tiles_release,
 };
 #else
 typedef int gemv_amx_is_for_x86;

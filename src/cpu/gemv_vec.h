@@ -86,10 +86,11 @@ VEC_INLINE __m128 gemv_reduce(vf a, vf b, vf c, vf d)
 
 /* ---- the tile: sums[column * GEMV_BLOCK + row] for `rows` weight rows and `columns` activation rows ---- */
 
-VEC_INLINE void gemv_dots(const ink_dtype t, const int rows, const int columns, const char *w, int64_t k, const float *x, int64_t ldx,
-                          bool ahead, float *sums)
+VEC_INLINE void gemv_dots(const ink_dtype t, const int rows, const int columns, const char *w, int64_t k, const float *x,
+                          int64_t ldx, bool ahead, float *sums)
 {
-    const int64_t ld = k * (t == INK_F32 ? 4 : 2), whole = k / GEMV_STEP * GEMV_STEP, x_step = t == INK_BF16 && GEMV_DOT ? VF : GEMV_STEP;
+    const int64_t ld = k * (t == INK_F32 ? 4 : 2), whole = k / GEMV_STEP * GEMV_STEP,
+                  x_step = t == INK_BF16 && GEMV_DOT ? VF : GEMV_STEP;
     vf sum[8][GEMV_GROUP];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
@@ -120,16 +121,17 @@ VEC_INLINE void gemv_dots(const ink_dtype t, const int rows, const int columns, 
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r += 4) {
             float four[4];
-            _mm_storeu_ps(four, gemv_reduce(sum[r][c], rows > r + 1 ? sum[r + 1][c] : v_zero(), rows > r + 2 ? sum[r + 2][c] : v_zero(),
-                                            rows > r + 3 ? sum[r + 3][c] : v_zero()));
+            _mm_storeu_ps(four,
+                          gemv_reduce(sum[r][c], rows > r + 1 ? sum[r + 1][c] : v_zero(),
+                                      rows > r + 2 ? sum[r + 2][c] : v_zero(), rows > r + 3 ? sum[r + 3][c] : v_zero()));
             for (int i = 0; i < 4 && r + i < rows; i++)
                 sums[c * GEMV_BLOCK + r + i] = four[i];
         }
 }
 
 /* All weight rows of a block with `columns` (1, 2 or 4) activation rows. */
-VEC_INLINE void gemv_columns(const ink_dtype t, const int columns, const char *w, int64_t count, int64_t k, const float *x, int64_t ldx,
-                             bool ahead, float *sums)
+VEC_INLINE void gemv_columns(const ink_dtype t, const int columns, const char *w, int64_t count, int64_t k, const float *x,
+                             int64_t ldx, bool ahead, float *sums)
 {
     const int rows = VF == 8 ? (columns == 4 ? 3 : columns == 2 ? 4 : 8) : (columns == 4 ? 6 : 8);
     const int64_t ld = k * (t == INK_F32 ? 4 : 2);
@@ -185,9 +187,9 @@ VEC_INLINE void gemv_pack(const ink_dtype t, const gemm_job *j, float *d, int pa
         gemv_pack_row(t, d + i * gemv_words(t, j->k), j->x, i * j->k, j->k);
 }
 
-#define GEMV_TILE(name, t)                                                                                                        \
-    static size_t name##_bytes(int64_t m, int64_t k) { return (size_t)(m * gemv_words(t, k)) * sizeof(float); }                     \
-    static void name##_pack(const gemm_job *j, void *d, int part, int parts) { gemv_pack(t, j, d, part, parts); }                   \
-    static void name##_rows(const gemm_job *j, const void *x, int64_t n0, int64_t n1) { gemv_rows(t, j, x, n0, n1); }               \
+#define GEMV_TILE(name, t)                                                                                            \
+    static size_t name##_bytes(int64_t m, int64_t k) { return (size_t)(m * gemv_words(t, k)) * sizeof(float); }       \
+    static void name##_pack(const gemm_job *j, void *d, int part, int parts) { gemv_pack(t, j, d, part, parts); }     \
+    static void name##_rows(const gemm_job *j, const void *x, int64_t n0, int64_t n1) { gemv_rows(t, j, x, n0, n1); } \
     const gemv_tile name = {.block = GEMV_BLOCK, .packed_bytes = name##_bytes, .pack = name##_pack, .rows = name##_rows};
 #endif

@@ -48,7 +48,8 @@ static cpu_isa hardware_level(void)
 const char *cpu_bf16_dot_is_slow(void)
 {
     uint32_t a, b, c, d;
-    const bool amd = __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
+    const bool amd =
+        __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
     return amd ? NULL : "vdpbf16ps is slower than FP32 multiply-adds on this processor";
 }
 #else

@@ -15,7 +15,7 @@ const char *cpu_isa_name(cpu_isa isa);
  * of INK_CPU, INK_UNAVAILABLE when it names a level this processor lacks. Asks the kernel for tile permission once. */
 ink_status cpu_isa_detect(cpu_isa *out);
 
-/* For rows on vdpbf16ps (kernel.avoid). On Intel's Sapphire Rapids generation it does half the work of FP32 multiply-adds in
- * the same time (measured): a reason. On AMD's processors twice the work is expected (not measured by us): NULL. */
+/* For rows on vdpbf16ps (kernel.avoid). On Intel's Sapphire Rapids generation it does half the work of FP32 multiply-adds
+ * in the same time (measured): a reason. On AMD's processors twice the work is expected (not measured by us): NULL. */
 const char *cpu_bf16_dot_is_slow(void);
 #endif

@@ -28,7 +28,7 @@ ink_status kv_append_copy(const op_call *c)
         if (slots[t] >= end)
             return failure(INK_OUT_OF_RANGE, "kv_append: slots[%lld] is %d, the pool has %lld", (long long)t, (int)slots[t],
                            (long long)end);
-    /* A head of a pool is one thread's work: its rows then land in their order. */
+            /* A head of a pool is one thread's work: its rows then land in their order. */
 #pragma omp parallel for num_threads(c->threads) if (ink_tensor_bytes(k) > 1 << 17)
     for (int64_t i = 0; i < 2 * k->dims[1]; i++)
         append_head(i & 1 ? v : k, slots, i / 2, c->out[i & 1]);
@@ -40,4 +40,5 @@ static const kernel kv_append_rows[] = {
     {.name = "kv_append_f16_copy", .op = OP_kv_append, .dtype = INK_F16, .run = kv_append_copy},
     {.name = "kv_append_f32_copy", .op = OP_kv_append, .dtype = INK_F32, .run = kv_append_copy},
 };
-const kernel_list kernels_cpu_kv_append = {INK_CPU, OP_kv_append, sizeof kv_append_rows / sizeof *kv_append_rows, kv_append_rows};
+const kernel_list kernels_cpu_kv_append = {INK_CPU, OP_kv_append, sizeof kv_append_rows / sizeof *kv_append_rows,
+                                           kv_append_rows};

@@ -17,7 +17,7 @@
 enum {
     CHUNK = 128,
     WAVE = 512,
-    LANES = 8,                  /* query heads side by side in a vector of scores */
+    LANES = 8, /* query heads side by side in a vector of scores */
 };
 
 /* The group in tiles of LANES heads; heads that do not exist are rows of zeros. */
@@ -39,7 +39,10 @@ typedef struct partial {
     float *o, *top, *sum; /* [padded group][columns], [padded group], [padded group] */
 } partial;
 
-static size_t partial_floats(int64_t group, int64_t dim) { return (size_t)padded_group(group) * (size_t)(columns_of(dim) + 2); }
+static size_t partial_floats(int64_t group, int64_t dim)
+{
+    return (size_t)padded_group(group) * (size_t)(columns_of(dim) + 2);
+}
 
 static partial partial_at(float *base, size_t i, int64_t group, int64_t dim)
 {

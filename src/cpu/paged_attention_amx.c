@@ -11,12 +11,12 @@
 #include "cpu/paged_attention.h"
 
 enum {
-    STEP = 32,        /* BF16 in a row of a tile */
-    MAX_STEPS = 4,    /* 128 columns */
+    STEP = 32,     /* BF16 in a row of a tile */
+    MAX_STEPS = 4, /* 128 columns */
     TILE_BYTES = 1024,
-    HALF_STEPS = 2,   /* stretches of columns whose four tiles of O stay in registers */
+    HALF_STEPS = 2, /* stretches of columns whose four tiles of O stay in registers */
     P_BYTES = CHUNK / KV_BLOCK * LANES * 64,
-    AHEAD = 1,        /* blocks that are asked for before they are read */
+    AHEAD = 1, /* blocks that are asked for before they are read */
     MORE_SCRATCH = (P_BYTES + HALF_STEPS * 2 * TILE_BYTES) / 4,
 };
 
@@ -59,8 +59,10 @@ VEC_INLINE void load_queries(float *q, const attention_view *a, int64_t at, cons
         for (int64_t pair = 0; pair < a->dim / 2; pair += 8) {
             __m256i v[8];
             for (int i = 0; i < LANES; i++)
-                v[i] = g + i < a->group ? _mm256_loadu_si256((const __m256i *)((const uint16_t *)a->q + at + (g + i) * a->dim + 2 * pair))
-                                        : _mm256_setzero_si256();
+                v[i] =
+                    g + i < a->group
+                        ? _mm256_loadu_si256((const __m256i *)((const uint16_t *)a->q + at + (g + i) * a->dim + 2 * pair))
+                        : _mm256_setzero_si256();
             transpose8(v);
             for (int i = 0; i < 8; i++)
                 _mm256_storeu_si256((__m256i *)(q + g * columns_of(a->dim) + (pair + i) * LANES), v[i]);
@@ -79,19 +81,20 @@ typedef struct tile_config {
 static const tile_config score_config = {
     .palette = 1, .bytes = {32, 32, 64, 64, 32, 32, 32, 32}, .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 /* 0 .. 3: contexts; 4: probabilities; 5, 6: values */
-static const tile_config context_config = {.palette = 1, .bytes = {64, 64, 64, 64, 64, 64, 64}, .rows = {8, 8, 8, 8, 8, 16, 16}};
+static const tile_config context_config = {
+    .palette = 1, .bytes = {64, 64, 64, 64, 64, 64, 64}, .rows = {8, 8, 8, 8, 8, 16, 16}};
 
 /* `queries`: a literal, the tile 4 + i. The next block is asked for little by little: sixteen lines wanted at once would
  * hold up the loads behind them. */
-#define SCORE_STEP(i, queries)                             \
-    do {                                                   \
-        prefetch(next, 16 * 64);                           \
-        _tile_loadd(2, rows + (i) * 64, step);             \
-        _tile_dpbf16ps(0, 2, queries);                     \
-        prefetch(next ? next + 16 * 64 : NULL, 16 * 64);   \
-        _tile_loadd(3, rows + 16 * step + (i) * 64, step); \
-        _tile_dpbf16ps(1, 3, queries);                     \
-        next = next ? next + KV_BLOCK * 64 : NULL;         \
+#define SCORE_STEP(i, queries)                           \
+    do {                                                 \
+        prefetch(next, 16 * 64);                         \
+        _tile_loadd(2, rows + (i)*64, step);             \
+        _tile_dpbf16ps(0, 2, queries);                   \
+        prefetch(next ? next + 16 * 64 : NULL, 16 * 64); \
+        _tile_loadd(3, rows + 16 * step + (i)*64, step); \
+        _tile_dpbf16ps(1, 3, queries);                   \
+        next = next ? next + KV_BLOCK * 64 : NULL;       \
     } while (0)
 
 /* s[j][g] for all 32 keys of a block; those behind the end come out of whatever the pool holds and are not looked at. */
@@ -123,7 +126,8 @@ static void pack_probabilities(float *s, int64_t n, char *p)
         UNROLL
         for (int i = 0; i < 8; i++) {
             const __m256i *two = (const __m256i *)(s + (j + 2 * i) * LANES);
-            __m256i first = _mm256_add_epi32(_mm256_loadu_si256(two), half), second = _mm256_add_epi32(_mm256_loadu_si256(two + 1), half);
+            __m256i first = _mm256_add_epi32(_mm256_loadu_si256(two), half),
+                    second = _mm256_add_epi32(_mm256_loadu_si256(two + 1), half);
             v[i] = _mm256_or_si256(_mm256_srli_epi32(first, 16), _mm256_and_si256(second, high));
         }
         transpose8(v);
@@ -207,7 +211,8 @@ static void contexts_of(const chunk_blocks *b, const attention_view *a, int64_t 
         _tile_zero(3);
         for (int64_t i = 0; i < b->count; i++) {
             const int64_t left = n - i * KV_BLOCK;
-            weave(b->v + b->at[i] + c * 64, c ? NULL : block_of(b, b->count + i + AHEAD), a->dim, (int)(left < KV_BLOCK ? left : KV_BLOCK), two ? 2 : 1, woven);
+            weave(b->v + b->at[i] + c * 64, c ? NULL : block_of(b, b->count + i + AHEAD), a->dim,
+                  (int)(left < KV_BLOCK ? left : KV_BLOCK), two ? 2 : 1, woven);
             context_block(p + i * LANES * 64, woven, two);
         }
         _tile_stored(0, o + c * STEP, columns * 4);

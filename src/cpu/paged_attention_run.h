@@ -40,15 +40,18 @@ typedef struct decode {
     int64_t *before;   /* [rows + 1]: tasks of the rows before */
     int32_t *sequence; /* [rows] */
     int64_t tasks;
-    float *partials;   /* [WAVE] */
-    float *carry;      /* [2]: read in even and written in odd waves, and the other way round */
-    float *scratch;    /* per thread: q, scores */
+    float *partials; /* [WAVE] */
+    float *carry;    /* [2]: read in even and written in odd waves, and the other way round */
+    float *scratch;  /* per thread: q, scores */
     size_t scratch_step;
 } decode;
 
 static size_t round64(size_t n) { return (n + 63) / 64 * 64; }
 /* q of the group, scores of one tile of heads */
-static size_t scratch_floats(int64_t group, int64_t dim) { return (size_t)(padded_group(group) * columns_of(dim) + CHUNK * LANES + MORE_SCRATCH); }
+static size_t scratch_floats(int64_t group, int64_t dim)
+{
+    return (size_t)(padded_group(group) * columns_of(dim) + CHUNK * LANES + MORE_SCRATCH);
+}
 
 size_t NAME(paged_attention_workspace)(const op_call *c)
 {
@@ -122,7 +125,8 @@ VEC_INLINE void run_merge(const decode *w, int64_t i, int64_t wave, int64_t end,
     if (c == chunks)
         finish(a, row, h, r, t);
     else
-        memcpy(partial_at(w->carry, ~number & 1, a->group, a->dim).o, r.o, partial_floats(a->group, a->dim) * sizeof(float));
+        memcpy(partial_at(w->carry, ~number & 1, a->group, a->dim).o, r.o,
+               partial_floats(a->group, a->dim) * sizeof(float));
 }
 
 VEC_INLINE void run_waves(const decode *w, int threads, const ink_dtype t)

@@ -95,8 +95,8 @@ enum {
 };
 
 /* Pair i of the columns of TILE_KEYS keys into the sums, acc [key][TILE_HEADS], of `heads` heads. */
-VEC_INLINE void score_pair(const int heads, const float *q, const block *b, const char *const *keys, int64_t i, const bool whole,
-                           vf *acc, const ink_dtype t)
+VEC_INLINE void score_pair(const int heads, const float *q, const block *b, const char *const *keys, int64_t i,
+                           const bool whole, vf *acc, const ink_dtype t)
 {
     vf k[TILE_KEYS][2];
     UNROLL
@@ -105,12 +105,12 @@ VEC_INLINE void score_pair(const int heads, const float *q, const block *b, cons
     UNROLL
     for (int u = 0; u < 2; u++)
         UNROLL
-        for (int g = 0; g < heads; g++) {
-            vf z = v_load(q + g * b->columns + (i + u) * VF);
-            UNROLL
-            for (int x = 0; x < TILE_KEYS; x++)
-                acc[x * TILE_HEADS + g] = v_fma(z, k[x][u], acc[x * TILE_HEADS + g]);
-        }
+    for (int g = 0; g < heads; g++) {
+        vf z = v_load(q + g * b->columns + (i + u) * VF);
+        UNROLL
+        for (int x = 0; x < TILE_KEYS; x++)
+            acc[x * TILE_HEADS + g] = v_fma(z, k[x][u], acc[x * TILE_HEADS + g]);
+    }
 }
 
 /* s[j][g] = q[g] . k[j] for heads from .. from + heads - 1, up to TILE_HEADS of them: one FMA chain per lane in d, then the
@@ -135,9 +135,9 @@ VEC_INLINE void score_tile(const int from, const int heads, const float *q, cons
             store_sums(s + j * LANES, acc);
         else
             UNROLL
-            for (int x = 0; x < TILE_KEYS; x++)
-                if (j + x < b->n)
-                    store_sums(s + (j + x) * LANES + from, acc + x * TILE_HEADS);
+        for (int x = 0; x < TILE_KEYS; x++)
+            if (j + x < b->n)
+                store_sums(s + (j + x) * LANES + from, acc + x * TILE_HEADS);
         prefetch(from == 0 && b->next ? b->next + j * step : NULL, TILE_KEYS * step);
     }
 }
@@ -161,8 +161,8 @@ VEC_INLINE void context_tile(const int from, const int heads, const int pairs, c
     UNROLL
     for (int g = 0; g < heads; g++)
         UNROLL
-        for (int x = 0; x < 2 * pairs; x++)
-            acc[g][x] = v_load(o + (from + g) * b->columns + (i + x) * VF);
+    for (int x = 0; x < 2 * pairs; x++)
+        acc[g][x] = v_load(o + (from + g) * b->columns + (i + x) * VF);
     for (int j = 0; j < b->n; j++) {
         vf v[4];
         UNROLL
@@ -180,11 +180,12 @@ VEC_INLINE void context_tile(const int from, const int heads, const int pairs, c
     UNROLL
     for (int g = 0; g < heads; g++)
         UNROLL
-        for (int x = 0; x < 2 * pairs; x++)
-            v_store(o + (from + g) * b->columns + (i + x) * VF, acc[g][x]);
+    for (int x = 0; x < 2 * pairs; x++)
+        v_store(o + (from + g) * b->columns + (i + x) * VF, acc[g][x]);
 }
 
-VEC_INLINE void context_pair(const int heads, const float *p, const block *b, int64_t i, const bool whole, float *o, const ink_dtype t)
+VEC_INLINE void context_pair(const int heads, const float *p, const block *b, int64_t i, const bool whole, float *o,
+                             const ink_dtype t)
 {
     if (VF == 16 || heads < LANES) {
         context_tile(0, heads, 1, p, b, i, whole, o, t);
@@ -217,14 +218,14 @@ typedef struct block_kernels {
     void (*score)(const float *q, const block *b, float *s);
     void (*context)(const float *p, const block *b, float *o);
 } block_kernels;
-#define BLOCK_KERNELS(t, heads)                                                                                              \
-    static __attribute__((noinline)) void score_##t##_##heads(const float *q, const block *b, float *s)                        \
-    {                                                                                                                          \
-        score_block(heads, q, b, s, INK_##t);                                                                                  \
-    }                                                                                                                          \
-    static __attribute__((noinline)) void context_##t##_##heads(const float *p, const block *b, float *o)                      \
-    {                                                                                                                          \
-        context_block(heads, p, b, o, INK_##t);                                                                                \
+#define BLOCK_KERNELS(t, heads)                                                                           \
+    static __attribute__((noinline)) void score_##t##_##heads(const float *q, const block *b, float *s)   \
+    {                                                                                                     \
+        score_block(heads, q, b, s, INK_##t);                                                             \
+    }                                                                                                     \
+    static __attribute__((noinline)) void context_##t##_##heads(const float *p, const block *b, float *o) \
+    {                                                                                                     \
+        context_block(heads, p, b, o, INK_##t);                                                           \
     }
 #define ALL_HEADS(t) BLOCK_KERNELS(t, 1) BLOCK_KERNELS(t, 2) BLOCK_KERNELS(t, 4) BLOCK_KERNELS(t, 8)
 ALL_HEADS(BF16)
@@ -233,8 +234,14 @@ ALL_HEADS(F32)
 
 static block_kernels block_kernels_of(int64_t heads, ink_dtype dtype)
 {
-#define PAIR(t, h) {score_##t##_##h, context_##t##_##h}
-#define ROW_OF(t) {PAIR(t, 1), PAIR(t, 2), PAIR(t, 4), PAIR(t, 8)}
+#define PAIR(t, h)                         \
+    {                                      \
+        score_##t##_##h, context_##t##_##h \
+    }
+#define ROW_OF(t)                                      \
+    {                                                  \
+        PAIR(t, 1), PAIR(t, 2), PAIR(t, 4), PAIR(t, 8) \
+    }
     static const block_kernels all[3][4] = {ROW_OF(F32), ROW_OF(F16), ROW_OF(BF16)};
     return all[dtype == INK_F32 ? 0 : dtype == INK_F16 ? 1 : 2][heads > 4 ? 3 : heads > 2 ? 2 : heads > 1 ? 1 : 0];
 }

@@ -30,23 +30,27 @@ typedef struct tile_config {
 
 /* Independent chains on registers, `steps` times. Written in assembly so that no compiler shortens them. */
 #define CHAIN(op, reg, n) op " %%" reg "14, %%" reg "15, %%" reg #n "\n"
-#define CHAINS(op, reg)                                                                                                           \
-    CHAIN(op, reg, 0) CHAIN(op, reg, 1) CHAIN(op, reg, 2) CHAIN(op, reg, 3) CHAIN(op, reg, 4) CHAIN(op, reg, 5) CHAIN(op, reg, 6)   \
-    CHAIN(op, reg, 7) CHAIN(op, reg, 8) CHAIN(op, reg, 9) CHAIN(op, reg, 10) CHAIN(op, reg, 11)
-#define CLOBBERS                                                                                                                  \
-    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
-#define FMA_LOOP(name, op, reg)                                                                                                   \
-    static void name(long steps)                                                                                                   \
-    {                                                                                                                              \
-        struct {                                                                                                                   \
-            uint16_t v[64];                                                                                                        \
-        } x; /* not constants: switching bits costs power, hence clock */                                                          \
-        for (int i = 0; i < 64; i++)                                                                                               \
-            x.v[i] = f32_to_bf16(rng_normal_bits(rng_at(7, (uint64_t)i)));                                                         \
-        __asm__ volatile("vmovups %0, %%" reg "14\n vmovups 64%0, %%" reg "15\n" ::"m"(x) : CLOBBERS);                            \
-        for (long i = 0; i < steps; i++)                                                                                           \
-            __asm__ volatile(CHAINS(op, reg)::: CLOBBERS);                                                                         \
-        __asm__ volatile("vzeroupper" ::: CLOBBERS);                                                                               \
+#define CHAINS(op, reg)                                                                                         \
+    CHAIN(op, reg, 0)                                                                                           \
+    CHAIN(op, reg, 1)                                                                                           \
+    CHAIN(op, reg, 2)                                                                                           \
+    CHAIN(op, reg, 3) CHAIN(op, reg, 4) CHAIN(op, reg, 5) CHAIN(op, reg, 6) CHAIN(op, reg, 7) CHAIN(op, reg, 8) \
+        CHAIN(op, reg, 9) CHAIN(op, reg, 10) CHAIN(op, reg, 11)
+#define CLOBBERS                                                                                                        \
+    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", \
+        "xmm14", "xmm15"
+#define FMA_LOOP(name, op, reg)                                                                        \
+    static void name(long steps)                                                                       \
+    {                                                                                                  \
+        struct {                                                                                       \
+            uint16_t v[64];                                                                            \
+        } x; /* not constants: switching bits costs power, hence clock */                              \
+        for (int i = 0; i < 64; i++)                                                                   \
+            x.v[i] = f32_to_bf16(rng_normal_bits(rng_at(7, (uint64_t)i)));                             \
+        __asm__ volatile("vmovups %0, %%" reg "14\n vmovups 64%0, %%" reg "15\n" ::"m"(x) : CLOBBERS); \
+        for (long i = 0; i < steps; i++)                                                               \
+            __asm__ volatile(CHAINS(op, reg)::: CLOBBERS);                                             \
+        __asm__ volatile("vzeroupper" ::: CLOBBERS);                                                   \
     }
 FMA_LOOP(loop_avx2, "vfmadd231ps", "ymm")
 FMA_LOOP(loop_avx512, "vfmadd231ps", "zmm")
@@ -64,8 +68,10 @@ static void loop_amx(long steps)
         config.rows[i] = 16;
     }
     __asm__ volatile("ldtilecfg %0" ::"m"(config));
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm4\n tileloadd (%0,%1,1), %%tmm5\n tileloadd (%0,%1,1), %%tmm6\n tileloadd (%0,%1,1), %%tmm7\n"
-                     "tilezero %%tmm0\n tilezero %%tmm1\n tilezero %%tmm2\n tilezero %%tmm3\n" ::"r"(data), "r"(64L)
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm4\n tileloadd (%0,%1,1), %%tmm5\n tileloadd (%0,%1,1), %%tmm6\n tileloadd "
+                     "(%0,%1,1), %%tmm7\n"
+                     "tilezero %%tmm0\n tilezero %%tmm1\n tilezero %%tmm2\n tilezero %%tmm3\n" ::"r"(data),
+                     "r"(64L)
                      : "memory");
     for (long i = 0; i < steps; i++)
         __asm__ volatile("tdpbf16ps %tmm6, %tmm4, %tmm0\n tdpbf16ps %tmm7, %tmm4, %tmm1\n"
@@ -131,16 +137,20 @@ static void read_block_avx2(const char *p, int64_t ahead)
     const char *end = p + READ_BLOCK;
     if (!ahead)
         for (; p < end; p += 256)
-            __asm__ volatile("vmovdqa (%0), %%ymm0\n vmovdqa 32(%0), %%ymm1\n vmovdqa 64(%0), %%ymm2\n vmovdqa 96(%0), %%ymm3\n"
-                             "vmovdqa 128(%0), %%ymm4\n vmovdqa 160(%0), %%ymm5\n vmovdqa 192(%0), %%ymm6\n vmovdqa 224(%0), %%ymm7\n" ::"r"(p)
-                             : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "memory");
+            __asm__ volatile(
+                "vmovdqa (%0), %%ymm0\n vmovdqa 32(%0), %%ymm1\n vmovdqa 64(%0), %%ymm2\n vmovdqa 96(%0), %%ymm3\n"
+                "vmovdqa 128(%0), %%ymm4\n vmovdqa 160(%0), %%ymm5\n vmovdqa 192(%0), %%ymm6\n vmovdqa 224(%0), %%ymm7\n" ::
+                    "r"(p)
+                : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "memory");
     else
         for (; p < end; p += 256)
-            __asm__ volatile("prefetcht0 (%0,%1)\n prefetcht0 64(%0,%1)\n prefetcht0 128(%0,%1)\n prefetcht0 192(%0,%1)\n"
-                             "vmovdqa (%0), %%ymm0\n vmovdqa 32(%0), %%ymm1\n vmovdqa 64(%0), %%ymm2\n vmovdqa 96(%0), %%ymm3\n"
-                             "vmovdqa 128(%0), %%ymm4\n vmovdqa 160(%0), %%ymm5\n vmovdqa 192(%0), %%ymm6\n vmovdqa 224(%0), %%ymm7\n" ::"r"(p),
-                             "r"(ahead)
-                             : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "memory");
+            __asm__ volatile(
+                "prefetcht0 (%0,%1)\n prefetcht0 64(%0,%1)\n prefetcht0 128(%0,%1)\n prefetcht0 192(%0,%1)\n"
+                "vmovdqa (%0), %%ymm0\n vmovdqa 32(%0), %%ymm1\n vmovdqa 64(%0), %%ymm2\n vmovdqa 96(%0), %%ymm3\n"
+                "vmovdqa 128(%0), %%ymm4\n vmovdqa 160(%0), %%ymm5\n vmovdqa 192(%0), %%ymm6\n vmovdqa 224(%0), %%ymm7\n" ::
+                    "r"(p),
+                "r"(ahead)
+                : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "memory");
 }
 #endif
 
@@ -174,4 +184,3 @@ double roof_read_bandwidth(const void *data, size_t bytes, int threads)
     }
     return best;
 }
-

@@ -1,5 +1,5 @@
-/* roof.h - what this machine can do at most, measured: the ceilings that benchmarks compare with. They move on shared machines,
- * so measure them beside each result. */
+/* roof.h - what this machine can do at most, measured: the ceilings that benchmarks compare with. They move on shared
+ * machines, so measure them beside each result. */
 #ifndef CPU_ROOF_H
 #define CPU_ROOF_H
 #include <stddef.h>

@@ -3,7 +3,10 @@
 
 #include "registry/registry.h"
 
-#define ROW(type, name_, level, ...) {.name = "softmax_" name_, .op = OP_softmax, .dtype = type, .isa = level, __VA_ARGS__}
+#define ROW(type, name_, level, ...)                                                         \
+    {                                                                                        \
+        .name = "softmax_" name_, .op = OP_softmax, .dtype = type, .isa = level, __VA_ARGS__ \
+    }
 
 static const kernel softmax_rows[] = {
 #ifdef __x86_64__

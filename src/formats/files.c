@@ -156,7 +156,8 @@ void model_file_release(const model_file *file, size_t offset, size_t bytes)
     if (!file->mapped || offset >= file->size)
         return;
     size_t page = (size_t)sysconf(_SC_PAGESIZE), begin = (offset + page - 1) / page * page;
-    size_t end = (bytes > file->size - offset ? file->size : offset + bytes) / page * page; /* whole pages: neighbours stay */
+    size_t end =
+        (bytes > file->size - offset ? file->size : offset + bytes) / page * page; /* whole pages: neighbours stay */
     if (begin < end)
         madvise((char *)(uintptr_t)file->data + begin, end - begin, MADV_DONTNEED);
 }

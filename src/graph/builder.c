@@ -1,6 +1,7 @@
 #include "graph/builder.h"
 
-#define INPUTS(...) (int)(sizeof((value_id[]){__VA_ARGS__}) / sizeof(value_id)), (value_id[]){__VA_ARGS__}
+#define INPUTS(...) \
+    (int)(sizeof((value_id[]){__VA_ARGS__}) / sizeof(value_id)), (value_id[]) { __VA_ARGS__ }
 
 value_id g_conv2d(graph *g, const char *name, value_id x, value_id filter, value_id bias, const conv2d_attrs *a)
 {
@@ -19,7 +20,8 @@ value_id g_rms_norm(graph *g, const char *name, value_id x, value_id weight, flo
 {
     return graph_add(g, OP_rms_norm, name, INPUTS(x, weight), &(op_attrs){.norm = {.epsilon = epsilon}}, 1);
 }
-value_id g_attention(graph *g, const char *name, value_id q, value_id k, value_id v, value_id cu_seqlens, const attention_attrs *a)
+value_id g_attention(graph *g, const char *name, value_id q, value_id k, value_id v, value_id cu_seqlens,
+                     const attention_attrs *a)
 {
     return graph_add(g, OP_attention, name, INPUTS(q, k, v, cu_seqlens), &(op_attrs){.attention = *a}, 1);
 }
@@ -46,7 +48,8 @@ value_id g_rope(graph *g, const char *name, value_id x, value_id table)
 }
 value_id g_position_embedding(graph *g, const char *name, value_id x, value_id table, value_id grid_thw, bool align_corners)
 {
-    return graph_add(g, OP_position_embedding, name, INPUTS(x, table, grid_thw), &(op_attrs){.position = {align_corners}}, 1);
+    return graph_add(g, OP_position_embedding, name, INPUTS(x, table, grid_thw), &(op_attrs){.position = {align_corners}},
+                     1);
 }
 value_id g_patch_merge(graph *g, const char *name, value_id x, value_id grid_thw, int merge)
 {
@@ -69,7 +72,10 @@ value_id g_gelu(graph *g, const char *name, value_id x, bool approximate)
     return graph_add(g, OP_gelu, name, INPUTS(x), &(op_attrs){.gelu = {approximate}}, 1);
 }
 value_id g_silu(graph *g, const char *name, value_id x) { return graph_add(g, OP_silu, name, INPUTS(x), NULL, 1); }
-value_id g_add(graph *g, const char *name, value_id x, value_id y) { return graph_add(g, OP_add, name, INPUTS(x, y), NULL, 1); }
+value_id g_add(graph *g, const char *name, value_id x, value_id y)
+{
+    return graph_add(g, OP_add, name, INPUTS(x, y), NULL, 1);
+}
 value_id g_multiply(graph *g, const char *name, value_id x, value_id y)
 {
     return graph_add(g, OP_multiply, name, INPUTS(x, y), NULL, 1);
@@ -87,7 +93,8 @@ value_id g_reshape(graph *g, value_id x, int rank, const int64_t *dims)
         a.reshape.dims[i] = dims[i];
     return graph_add(g, OP_reshape, NULL, INPUTS(x), &a, 1);
 }
-value_id g_sample(graph *g, const char *name, value_id logits, value_id params, value_id seeds, value_id history, value_id history_len)
+value_id g_sample(graph *g, const char *name, value_id logits, value_id params, value_id seeds, value_id history,
+                  value_id history_len)
 {
     return graph_add(g, OP_sample, name, INPUTS(logits, params, seeds, history, history_len), NULL, 1);
 }

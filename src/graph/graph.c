@@ -12,7 +12,8 @@ int64_t dim_value(dim d, const int64_t symbols[DIM_SYMBOLS])
 
 const char *dim_symbol_name(dim_symbol s)
 {
-    static const char *const names[] = {"fixed", "patches", "images", "features", "tokens", "sequences", "kv_blocks", "history", "pool"};
+    static const char *const names[] = {"fixed",     "patches",   "images",  "features", "tokens",
+                                        "sequences", "kv_blocks", "history", "pool"};
     return (unsigned)s < DIM_SYMBOLS ? names[s] : "?";
 }
 

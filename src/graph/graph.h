@@ -11,10 +11,10 @@
 
 typedef enum dim_symbol {
     DIM_FIXED,
-    DIM_PATCHES,   /* vision patches of all images */
+    DIM_PATCHES, /* vision patches of all images */
     DIM_IMAGES,
-    DIM_FEATURES,  /* image tokens handed to the language model */
-    DIM_TOKENS,    /* text positions of all sequences */
+    DIM_FEATURES, /* image tokens handed to the language model */
+    DIM_TOKENS,   /* text positions of all sequences */
     DIM_SEQUENCES,
     DIM_KV_BLOCKS, /* columns of the block table */
     DIM_HISTORY,   /* columns of the sampler's token history */
@@ -41,11 +41,11 @@ typedef enum value_kind { VALUE_INPUT, VALUE_WEIGHT, VALUE_STATE, VALUE_NODE } v
 
 typedef struct graph_value {
     value_kind kind;
-    const char *name;   /* unique among inputs, states and outputs; else for messages */
-    ink_tensor type;    /* shape at the upper bounds; a weight's data */
+    const char *name;       /* unique among inputs, states and outputs; else for messages */
+    ink_tensor type;        /* shape at the upper bounds; a weight's data */
     dim dims[INK_MAX_RANK]; /* inputs and states */
-    int producer, slot; /* VALUE_NODE: node and its output index */
-    bool output;        /* kept for the caller under `name` */
+    int producer, slot;     /* VALUE_NODE: node and its output index */
+    bool output;            /* kept for the caller under `name` */
 } graph_value;
 
 typedef struct graph_node {
@@ -75,7 +75,8 @@ ink_status graph_status(const graph *g); /* restores the first failure's message
 void graph_set_module(graph *g, const char *module); /* static string; for the nodes added from here on */
 
 value_id graph_input(graph *g, const char *name, ink_dtype dtype, int rank, const dim *dims);
-value_id graph_state(graph *g, const char *name, ink_dtype dtype, int rank, const dim *dims); /* read and written in place */
+value_id graph_state(graph *g, const char *name, ink_dtype dtype, int rank,
+                     const dim *dims);                                  /* read and written in place */
 value_id graph_weight(graph *g, const char *name, const ink_tensor *t); /* t's memory must outlive the graph */
 
 /* Adds a node with n_out outputs and returns the first; graph_output_of gives the others. name may be NULL. */
@@ -94,7 +95,7 @@ typedef struct node_call {
 } node_call;
 void graph_call_of(const graph *g, const graph_node *n, node_call *c);
 
-int graph_uses(const graph *g, value_id v);              /* by live nodes, plus 1 if kept */
-graph_node *graph_producer(const graph *g, value_id v);  /* live producer or NULL */
+int graph_uses(const graph *g, value_id v);                        /* by live nodes, plus 1 if kept */
+graph_node *graph_producer(const graph *g, value_id v);            /* live producer or NULL */
 char *graph_name(graph *g, const char *fmt, ...) INK_PRINTF(2, 3); /* string owned by the graph */
 #endif

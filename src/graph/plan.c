@@ -38,7 +38,8 @@ int plan_bucket(const plan *p, const int64_t symbols[DIM_SYMBOLS])
 /* ---- kernels ---- */
 
 /* Shapes of all values for given symbols, by running the schemas in order. */
-static ink_status shapes_at(const graph *g, const plan_node *nodes, size_t n_nodes, const int64_t symbols[DIM_SYMBOLS], ink_tensor *types)
+static ink_status shapes_at(const graph *g, const plan_node *nodes, size_t n_nodes, const int64_t symbols[DIM_SYMBOLS],
+                            ink_tensor *types)
 {
     for (size_t i = 0; i < g->n_values; i++) {
         types[i] = g->values[i].type;
@@ -118,8 +119,8 @@ static ink_status choose_kernels(plan *p, const char *what)
     free(types);
     if (s == INK_OK && missing.keys) {
         strbuf text = {0};
-        strbuf_printf(&text, "plan '%s' on %s: %d of %zu nodes have no kernel (%d key%s)\n%s", what, p->device->name, missing.nodes,
-                      p->n_nodes, missing.keys, missing.keys == 1 ? "" : "s", strbuf_text(&missing.text));
+        strbuf_printf(&text, "plan '%s' on %s: %d of %zu nodes have no kernel (%d key%s)\n%s", what, p->device->name,
+                      missing.nodes, p->n_nodes, missing.keys, missing.keys == 1 ? "" : "s", strbuf_text(&missing.text));
         s = failure_text(INK_MISSING_KERNEL, strbuf_text(&text));
         strbuf_free(&text);
     }
@@ -266,8 +267,8 @@ static ink_status check_buckets(const plan_options *o, const int64_t bounds[DIM_
         if (i && o->buckets[i] <= o->buckets[i - 1])
             return failure(INK_INVALID_ARGUMENT, "plan: size classes must ascend");
     if (o->n_buckets > PLAN_MAX_BUCKETS || o->buckets[o->n_buckets - 1] != bounds[o->bucket_symbol])
-        return failure(INK_INVALID_ARGUMENT, "plan: at most %d size classes, the last one the bound of %s", PLAN_MAX_BUCKETS,
-                       dim_symbol_name(o->bucket_symbol));
+        return failure(INK_INVALID_ARGUMENT, "plan: at most %d size classes, the last one the bound of %s",
+                       PLAN_MAX_BUCKETS, dim_symbol_name(o->bucket_symbol));
     return INK_OK;
 }
 

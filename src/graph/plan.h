@@ -28,8 +28,8 @@ typedef struct plan {
     plan_options options;
     plan_node *nodes; /* live nodes in order */
     size_t n_nodes;
-    int64_t *offset;  /* by value: place in the arena; -1: none of its own (input, weight, state, alias) */
-    value_id *root;   /* by value: whose storage it shares (itself, unless an alias) */
+    int64_t *offset;         /* by value: place in the arena; -1: none of its own (input, weight, state, alias) */
+    value_id *root;          /* by value: whose storage it shares (itself, unless an alias) */
     size_t activation_bytes; /* arena part for values: the peak */
     size_t workspace_bytes;  /* behind it, shared by all kernels */
     pass_report *passes;     /* pass_count() of them */

@@ -64,12 +64,14 @@ void profile_table(const profile *p, strbuf *out)
     double total = 0;
     for (size_t i = 0; e && i < p->count; i++)
         total += e[i].seconds;
-    strbuf_printf(out, "%-34s %-5s %-15s %8s %10s %6s %9s %8s\n", "kernel", "dtype", "module", "calls", "ms", "time", "GFLOP/s", "GB/s");
+    strbuf_printf(out, "%-34s %-5s %-15s %8s %10s %6s %9s %8s\n", "kernel", "dtype", "module", "calls", "ms", "time",
+                  "GFLOP/s", "GB/s");
     for (size_t i = 0; e && i < p->count; i++) {
         double s = e[i].seconds > 0 ? e[i].seconds : 1e-12;
-        strbuf_printf(out, "%-34s %-5s %-15s %8lld %10.2f %5.1f%% %9.1f %8.2f\n", e[i].kernel->name, ink_dtype_name(e[i].kernel->dtype),
-                      e[i].module ? e[i].module : "", (long long)e[i].calls, e[i].seconds * 1e3, 100 * e[i].seconds / (total > 0 ? total : 1),
-                      e[i].cost.flops / s * 1e-9, e[i].cost.bytes / s * 1e-9);
+        strbuf_printf(out, "%-34s %-5s %-15s %8lld %10.2f %5.1f%% %9.1f %8.2f\n", e[i].kernel->name,
+                      ink_dtype_name(e[i].kernel->dtype), e[i].module ? e[i].module : "", (long long)e[i].calls,
+                      e[i].seconds * 1e3, 100 * e[i].seconds / (total > 0 ? total : 1), e[i].cost.flops / s * 1e-9,
+                      e[i].cost.bytes / s * 1e-9);
     }
     strbuf_printf(out, "total %.2f ms; GEMM calls in FP32: %lld\n", total * 1e3, (long long)profile_fp32_gemms(p));
     free(e);
@@ -80,10 +82,11 @@ ink_status profile_json(const profile *p, strbuf *out)
     profile_entry *e = sorted(p);
     json_t *rows = json_array();
     for (size_t i = 0; e && i < p->count; i++)
-        json_array_append_new(rows, json_pack("{s:s,s:s,s:s,s:s,s:I,s:f,s:f,s:f}", "kernel", e[i].kernel->name, "op",
-                                              op_schema_of(e[i].kernel->op)->name, "dtype", ink_dtype_name(e[i].kernel->dtype), "module",
-                                              e[i].module ? e[i].module : "", "calls", (json_int_t)e[i].calls, "ms", e[i].seconds * 1e3,
-                                              "flops", e[i].cost.flops, "bytes", e[i].cost.bytes));
+        json_array_append_new(rows,
+                              json_pack("{s:s,s:s,s:s,s:s,s:I,s:f,s:f,s:f}", "kernel", e[i].kernel->name, "op",
+                                        op_schema_of(e[i].kernel->op)->name, "dtype", ink_dtype_name(e[i].kernel->dtype),
+                                        "module", e[i].module ? e[i].module : "", "calls", (json_int_t)e[i].calls, "ms",
+                                        e[i].seconds * 1e3, "flops", e[i].cost.flops, "bytes", e[i].cost.bytes));
     json_t *root = json_pack("{s:o,s:I}", "kernels", rows, "fp32_gemm_calls", (json_int_t)profile_fp32_gemms(p));
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);

@@ -100,8 +100,11 @@ static ink_status shape_node(run *r, size_t i)
     const plan *p = r->plan;
     const graph_node *n = &p->nodes[i].node;
     op_call *c = &r->calls[i];
-    *c = (op_call){.op = n->op, .attrs = n->attrs, .threads = p->device->threads,
-                   .workspace = r->arena ? r->arena + p->activation_bytes : NULL, .workspace_bytes = p->workspace_bytes};
+    *c = (op_call){.op = n->op,
+                   .attrs = n->attrs,
+                   .threads = p->device->threads,
+                   .workspace = r->arena ? r->arena + p->activation_bytes : NULL,
+                   .workspace_bytes = p->workspace_bytes};
     for (int k = 0; k < OP_MAX_IN; k++)
         c->in[k] = n->in[k] == NO_VALUE ? NULL : &r->values[n->in[k]];
     for (int k = 0; k < OP_MAX_OUT; k++) {

@@ -1,8 +1,8 @@
 #include "image/resize.h"
 
 #include "core/memory.h"
-#include "cpu/isa.h"
 #include "core/threads.h"
+#include "cpu/isa.h"
 #include "image/resize_loops.h"
 
 #include <math.h>

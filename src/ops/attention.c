@@ -29,8 +29,14 @@ static void describe_softmax(const op_call *c, strbuf *out)
 }
 
 const op_schema schema_softmax = {
-    .name = "softmax", .inputs = "x", .outputs = "y", .n_in = 1, .n_out = 1,
-    .infer = infer_softmax, .cost = cost_softmax, .describe = describe_softmax,
+    .name = "softmax",
+    .inputs = "x",
+    .outputs = "y",
+    .n_in = 1,
+    .n_out = 1,
+    .infer = infer_softmax,
+    .cost = cost_softmax,
+    .describe = describe_softmax,
 };
 
 static ink_status check_queries(const op_call *c, int64_t kv_heads)
@@ -43,7 +49,8 @@ static ink_status check_queries(const op_call *c, int64_t kv_heads)
     if (q->dims[2] < 1 || q->dims[2] > 256)
         return failure(INK_INVALID_ARGUMENT, "%s: head size %lld, expected 1 to 256", name, (long long)q->dims[2]);
     if (!(c->attrs.attention.scale > 0))
-        return failure(INK_INVALID_ARGUMENT, "%s: scale is %g, expected a positive number", name, (double)c->attrs.attention.scale);
+        return failure(INK_INVALID_ARGUMENT, "%s: scale is %g, expected a positive number", name,
+                       (double)c->attrs.attention.scale);
     return INK_OK;
 }
 
@@ -95,8 +102,14 @@ static void describe_attention(const op_call *c, strbuf *out)
 }
 
 const op_schema schema_attention = {
-    .name = "attention", .inputs = "q, k, v, cu_seqlens", .outputs = "y", .n_in = 4, .n_out = 1,
-    .infer = infer_attention, .cost = cost_attention, .describe = describe_attention,
+    .name = "attention",
+    .inputs = "q, k, v, cu_seqlens",
+    .outputs = "y",
+    .n_in = 4,
+    .n_out = 1,
+    .infer = infer_attention,
+    .cost = cost_attention,
+    .describe = describe_attention,
 };
 
 static ink_status check_pools(const op_call *c, const ink_tensor *k_pool, const ink_tensor *v_pool, int64_t head_dim)
@@ -141,9 +154,14 @@ static op_cost cost_paged_attention(const op_call *c)
 }
 
 const op_schema schema_paged_attention = {
-    .name = "paged_attention", .inputs = "q, k_pool, v_pool, block_table, lengths, cu_seqlens", .outputs = "y",
-    .n_in = 6, .n_out = 1,
-    .infer = infer_paged_attention, .cost = cost_paged_attention, .describe = describe_attention,
+    .name = "paged_attention",
+    .inputs = "q, k_pool, v_pool, block_table, lengths, cu_seqlens",
+    .outputs = "y",
+    .n_in = 6,
+    .n_out = 1,
+    .infer = infer_paged_attention,
+    .cost = cost_paged_attention,
+    .describe = describe_attention,
 };
 
 static ink_status infer_kv_append(op_call *c)
@@ -172,6 +190,13 @@ static op_cost cost_kv_append(const op_call *c)
 static void describe_first(const op_call *c, strbuf *out) { tensor_shape_text(c->in[0], out); }
 
 const op_schema schema_kv_append = {
-    .name = "kv_append", .inputs = "k, v, slots, k_pool, v_pool", .outputs = "k_pool, v_pool", .n_in = 5, .n_out = 2,
-    .alias = {4, 5}, .infer = infer_kv_append, .cost = cost_kv_append, .describe = describe_first,
+    .name = "kv_append",
+    .inputs = "k, v, slots, k_pool, v_pool",
+    .outputs = "k_pool, v_pool",
+    .n_in = 5,
+    .n_out = 2,
+    .alias = {4, 5},
+    .infer = infer_kv_append,
+    .cost = cost_kv_append,
+    .describe = describe_first,
 };

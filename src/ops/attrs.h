@@ -25,9 +25,9 @@ typedef struct conv2d_attrs {
  * the weight once: a property of the graph, never of the number of rows at run time, so that a row's bits do not depend
  * on how many rows are beside it. */
 typedef struct linear_attrs {
-    activation act;      /* linear: none or any; linear_gated: of the gate, ACT_SILU */
+    activation act; /* linear: none or any; linear_gated: of the gate, ACT_SILU */
     bool few_rows;
-    bool out_f32;        /* store FP32 instead of the input's dtype (logits) */
+    bool out_f32; /* store FP32 instead of the input's dtype (logits) */
 } linear_attrs;
 
 typedef struct norm_attrs {

@@ -4,7 +4,7 @@
 #include "ops/op.h"
 
 typedef struct conv2d_geometry {
-    int64_t n, c, m, groups; /* batch, input channels, output channels */
+    int64_t n, c, m, groups;                                     /* batch, input channels, output channels */
     int64_t in[2], out[2], k[2], stride[2], dilation[2], pad[2]; /* height, width; pad: cells before the first */
 } conv2d_geometry;
 

@@ -28,15 +28,27 @@ static void describe(const op_call *c, strbuf *out)
         strbuf_puts(out, c->attrs.gelu.approximate ? " tanh" : " erf");
 }
 
-#define UNARY(op)                                                                  \
-    const op_schema schema_##op = {                                                \
-        .name = #op, .inputs = "x", .outputs = "y", .n_in = 1, .n_out = 1,         \
-        .infer = infer_unary, .cost = cost_activation, .describe = describe,       \
+#define UNARY(op)                   \
+    const op_schema schema_##op = { \
+        .name = #op,                \
+        .inputs = "x",              \
+        .outputs = "y",             \
+        .n_in = 1,                  \
+        .n_out = 1,                 \
+        .infer = infer_unary,       \
+        .cost = cost_activation,    \
+        .describe = describe,       \
     }
-#define BINARY(op)                                                                 \
-    const op_schema schema_##op = {                                                \
-        .name = #op, .inputs = "x, y", .outputs = "z", .n_in = 2, .n_out = 1,      \
-        .infer = infer_binary, .cost = cost_binary, .describe = describe,          \
+#define BINARY(op)                  \
+    const op_schema schema_##op = { \
+        .name = #op,                \
+        .inputs = "x, y",           \
+        .outputs = "z",             \
+        .n_in = 2,                  \
+        .n_out = 1,                 \
+        .infer = infer_binary,      \
+        .cost = cost_binary,        \
+        .describe = describe,       \
     }
 UNARY(gelu);
 UNARY(silu);

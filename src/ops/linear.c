@@ -50,7 +50,8 @@ static ink_status infer_linear_gated(op_call *c)
     if (x->rank < 1)
         return failure(INK_INVALID_ARGUMENT, "linear_gated: x has rank 0, expected at least 1");
     if (c->attrs.linear.act != ACT_SILU)
-        return failure(INK_INVALID_ARGUMENT, "linear_gated: activation %s, expected silu", activation_name(c->attrs.linear.act));
+        return failure(INK_INVALID_ARGUMENT, "linear_gated: activation %s, expected silu",
+                       activation_name(c->attrs.linear.act));
     TRY(check_weight(c, "w_gate", c->in[1]));
     TRY(want_dtype(c->op, "w_up", c->in[2], x->dtype));
     TRY(want_shape(c->op, "w_up", c->in[2], 2, c->in[1]->dims));
@@ -80,11 +81,23 @@ static void describe(const op_call *c, strbuf *out)
 }
 
 const op_schema schema_linear = {
-    .name = "linear", .inputs = "x, weight, bias?, residual?", .outputs = "y", .n_in = 4, .n_out = 1,
-    .infer = infer_linear, .cost = cost, .describe = describe,
+    .name = "linear",
+    .inputs = "x, weight, bias?, residual?",
+    .outputs = "y",
+    .n_in = 4,
+    .n_out = 1,
+    .infer = infer_linear,
+    .cost = cost,
+    .describe = describe,
 };
 
 const op_schema schema_linear_gated = {
-    .name = "linear_gated", .inputs = "x, w_gate, w_up", .outputs = "y", .n_in = 3, .n_out = 1,
-    .infer = infer_linear_gated, .cost = cost, .describe = describe,
+    .name = "linear_gated",
+    .inputs = "x, w_gate, w_up",
+    .outputs = "y",
+    .n_in = 3,
+    .n_out = 1,
+    .infer = infer_linear_gated,
+    .cost = cost,
+    .describe = describe,
 };

@@ -2,8 +2,8 @@
  *
  * embedding:        y[t] = weight[ids[t]]
  * index_select:     y[t] = x[index[t]], rows of a matrix
- * merge_multimodal: y[t] = rows[t] < 0 ? x[t] : features[rows[t]]  (image features in place of placeholder tokens, spec 6.1)
- * Ids and rows outside their table are an error at run time (INK_OUT_OF_RANGE). All are bit-exact. */
+ * merge_multimodal: y[t] = rows[t] < 0 ? x[t] : features[rows[t]]  (image features in place of placeholder tokens,
+ * spec 6.1) Ids and rows outside their table are an error at run time (INK_OUT_OF_RANGE). All are bit-exact. */
 #include "ops/op.h"
 
 static ink_status infer_lookup(op_call *c, const char *index_name, const ink_tensor *index, const char *table_name,
@@ -43,16 +43,35 @@ static void describe_rows(const op_call *c, strbuf *out)
 }
 
 const op_schema schema_embedding = {
-    .name = "embedding", .inputs = "ids, weight", .outputs = "y", .n_in = 2, .n_out = 1, .key_input = 1,
-    .infer = infer_embedding, .cost = cost_rows, .describe = describe_rows,
+    .name = "embedding",
+    .inputs = "ids, weight",
+    .outputs = "y",
+    .n_in = 2,
+    .n_out = 1,
+    .key_input = 1,
+    .infer = infer_embedding,
+    .cost = cost_rows,
+    .describe = describe_rows,
 };
 const op_schema schema_index_select = {
-    .name = "index_select", .inputs = "x, index", .outputs = "y", .n_in = 2, .n_out = 1,
-    .infer = infer_index_select, .cost = cost_rows, .describe = describe_rows,
+    .name = "index_select",
+    .inputs = "x, index",
+    .outputs = "y",
+    .n_in = 2,
+    .n_out = 1,
+    .infer = infer_index_select,
+    .cost = cost_rows,
+    .describe = describe_rows,
 };
 const op_schema schema_merge_multimodal = {
-    .name = "merge_multimodal", .inputs = "x, features, rows", .outputs = "y", .n_in = 3, .n_out = 1,
-    .infer = infer_merge_multimodal, .cost = cost_rows, .describe = describe_rows,
+    .name = "merge_multimodal",
+    .inputs = "x, features, rows",
+    .outputs = "y",
+    .n_in = 3,
+    .n_out = 1,
+    .infer = infer_merge_multimodal,
+    .cost = cost_rows,
+    .describe = describe_rows,
 };
 
 static ink_status infer_cast(op_call *c)
@@ -72,8 +91,14 @@ static void describe_cast(const op_call *c, strbuf *out)
 }
 
 const op_schema schema_cast = {
-    .name = "cast", .inputs = "x", .outputs = "y", .n_in = 1, .n_out = 1,
-    .infer = infer_cast, .cost = cost_cast, .describe = describe_cast,
+    .name = "cast",
+    .inputs = "x",
+    .outputs = "y",
+    .n_in = 1,
+    .n_out = 1,
+    .infer = infer_cast,
+    .cost = cost_cast,
+    .describe = describe_cast,
 };
 
 static ink_status infer_reshape(op_call *c)
@@ -112,6 +137,14 @@ static op_cost cost_nothing(const op_call *c)
 static void describe_reshape(const op_call *c, strbuf *out) { tensor_shape_text(c->in[0], out); }
 
 const op_schema schema_reshape = {
-    .name = "reshape", .inputs = "x", .outputs = "y", .n_in = 1, .n_out = 1, .alias = {1}, .view = true,
-    .infer = infer_reshape, .cost = cost_nothing, .describe = describe_reshape,
+    .name = "reshape",
+    .inputs = "x",
+    .outputs = "y",
+    .n_in = 1,
+    .n_out = 1,
+    .alias = {1},
+    .view = true,
+    .infer = infer_reshape,
+    .cost = cost_nothing,
+    .describe = describe_reshape,
 };

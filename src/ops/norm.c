@@ -2,7 +2,8 @@
  *
  * layer_norm: mean and biased variance over the axes from begin_norm_axis, y = (x - mean) rsqrt(var + eps) scale + bias
  * rms_norm:   y = x rsqrt(mean(x^2) + eps) weight over the last axis
- * Statistics are FP32 (two passes, not E[x^2] - mean^2), one rounding at the store. scale and bias may be x's dtype or F32. */
+ * Statistics are FP32 (two passes, not E[x^2] - mean^2), one rounding at the store. scale and bias may be x's dtype or F32.
+ */
 #include "ops/op.h"
 
 static ink_status check_parameter(const op_call *c, const char *name, const ink_tensor *t, int64_t n)
@@ -63,11 +64,23 @@ static void describe(const op_call *c, strbuf *out)
 }
 
 const op_schema schema_layer_norm = {
-    .name = "layer_norm", .inputs = "x, scale?, bias?", .outputs = "y, mean, variance", .n_in = 3, .n_out = 3,
-    .infer = infer_layer_norm, .cost = cost, .describe = describe,
+    .name = "layer_norm",
+    .inputs = "x, scale?, bias?",
+    .outputs = "y, mean, variance",
+    .n_in = 3,
+    .n_out = 3,
+    .infer = infer_layer_norm,
+    .cost = cost,
+    .describe = describe,
 };
 
 const op_schema schema_rms_norm = {
-    .name = "rms_norm", .inputs = "x, weight", .outputs = "y", .n_in = 2, .n_out = 1,
-    .infer = infer_rms_norm, .cost = cost, .describe = describe,
+    .name = "rms_norm",
+    .inputs = "x, weight",
+    .outputs = "y",
+    .n_in = 2,
+    .n_out = 1,
+    .infer = infer_rms_norm,
+    .cost = cost,
+    .describe = describe,
 };

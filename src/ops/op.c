@@ -138,8 +138,8 @@ ink_status want_rank(op_id op, const char *name, const ink_tensor *t, int rank)
 ink_status want_dtype(op_id op, const char *name, const ink_tensor *t, ink_dtype dtype)
 {
     if (t && t->dtype != dtype)
-        return failure(INK_INVALID_ARGUMENT, "%s: %s is %s, expected %s", schemas[op]->name, name,
-                       ink_dtype_name(t->dtype), ink_dtype_name(dtype));
+        return failure(INK_INVALID_ARGUMENT, "%s: %s is %s, expected %s", schemas[op]->name, name, ink_dtype_name(t->dtype),
+                       ink_dtype_name(dtype));
     return INK_OK;
 }
 

@@ -34,13 +34,13 @@ typedef struct op_cost {
 
 typedef struct op_schema {
     const char *name;
-    const char *inputs;  /* "x, weight, bias?": a question mark makes it optional */
+    const char *inputs; /* "x, weight, bias?": a question mark makes it optional */
     const char *outputs;
     int n_in, n_out;
-    int key_input;       /* whose dtype is the registry key; -1: always F32 */
+    int key_input;         /* whose dtype is the registry key; -1: always F32 */
     int alias[OP_MAX_OUT]; /* 1 + index of the input whose storage output i is (state ops, reshape); 0: its own */
-    bool view;           /* changes shape only: no kernel runs */
-    bool strided;        /* accepts inputs that are not contiguous */
+    bool view;             /* changes shape only: no kernel runs */
+    bool strided;          /* accepts inputs that are not contiguous */
 
     /* Checks attributes and inputs, then fills the non-NULL out[]: dtype, dims, contiguous strides, layout. Required
      * inputs are present and inputs contiguous (unless `strided`) when it is called; call op_infer, not this. */
@@ -64,7 +64,7 @@ ink_layout op_key_layout(const op_call *c);
 void op_describe(const op_call *c, strbuf *out);
 
 /* ---- for the schema files ---- */
-double tensor_bytes_or_0(const ink_tensor *t);     /* as double; 0 for NULL */
+double tensor_bytes_or_0(const ink_tensor *t);                        /* as double; 0 for NULL */
 op_cost op_cost_streaming(const op_call *c, double flops_per_output); /* all inputs and outputs once */
 void out_like(op_call *c, int i, const ink_tensor *like);
 ink_status out_shape(op_call *c, int i, ink_dtype dtype, int rank, const int64_t *dims);

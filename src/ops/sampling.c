@@ -42,10 +42,22 @@ static op_cost cost(const op_call *c) { return (op_cost){.bytes = tensor_bytes_o
 static void describe(const op_call *c, strbuf *out) { tensor_shape_text(c->in[0], out); }
 
 const op_schema schema_argmax = {
-    .name = "argmax", .inputs = "x", .outputs = "index", .n_in = 1, .n_out = 1,
-    .infer = infer_argmax, .cost = cost, .describe = describe,
+    .name = "argmax",
+    .inputs = "x",
+    .outputs = "index",
+    .n_in = 1,
+    .n_out = 1,
+    .infer = infer_argmax,
+    .cost = cost,
+    .describe = describe,
 };
 const op_schema schema_sample = {
-    .name = "sample", .inputs = "logits, params, seeds, history, history_len", .outputs = "ids", .n_in = 5, .n_out = 1,
-    .infer = infer_sample, .cost = cost, .describe = describe,
+    .name = "sample",
+    .inputs = "logits, params, seeds, history, history_len",
+    .outputs = "ids",
+    .n_in = 5,
+    .n_out = 1,
+    .infer = infer_sample,
+    .cost = cost,
+    .describe = describe,
 };

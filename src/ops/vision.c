@@ -38,8 +38,8 @@ static ink_status infer_patch_merge(op_call *c)
     TRY(want_float(c->op, "x", x));
     TRY(want_rank(c->op, "x", x, 2));
     if (m < 1 || m > 16 || x->dims[0] % (m * m))
-        return failure(INK_INVALID_ARGUMENT, "patch_merge: %lld patches cannot be merged %lld x %lld", (long long)x->dims[0],
-                       (long long)m, (long long)m);
+        return failure(INK_INVALID_ARGUMENT, "patch_merge: %lld patches cannot be merged %lld x %lld",
+                       (long long)x->dims[0], (long long)m, (long long)m);
     TRY(check_grid(c, c->in[1]));
     return out_shape(c, 0, x->dtype, 2, (int64_t[]){x->dims[0] / (m * m), x->dims[1] * m * m});
 }
@@ -56,11 +56,23 @@ static void describe(const op_call *c, strbuf *out)
 }
 
 const op_schema schema_position_embedding = {
-    .name = "position_embedding", .inputs = "x, table, grid_thw", .outputs = "y", .n_in = 3, .n_out = 1,
-    .infer = infer_position_embedding, .cost = cost_position, .describe = describe,
+    .name = "position_embedding",
+    .inputs = "x, table, grid_thw",
+    .outputs = "y",
+    .n_in = 3,
+    .n_out = 1,
+    .infer = infer_position_embedding,
+    .cost = cost_position,
+    .describe = describe,
 };
 
 const op_schema schema_patch_merge = {
-    .name = "patch_merge", .inputs = "x, grid_thw", .outputs = "y", .n_in = 2, .n_out = 1,
-    .infer = infer_patch_merge, .cost = cost_merge, .describe = describe,
+    .name = "patch_merge",
+    .inputs = "x, grid_thw",
+    .outputs = "y",
+    .n_in = 2,
+    .n_out = 1,
+    .infer = infer_patch_merge,
+    .cost = cost_merge,
+    .describe = describe,
 };

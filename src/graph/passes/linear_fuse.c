@@ -76,8 +76,8 @@ static pass_result fuse_gated(graph *g, const device *d, int node)
         if (!silu || silu->op != OP_silu || graph_uses(g, n->in[side]) != 1)
             continue;
         graph_node *gate = plain_linear(g, silu->in[0], false), *up = plain_linear(g, n->in[1 - side], false);
-        if (!gate || !up || gate->in[0] != up->in[0] || gate->attrs.linear.act != ACT_NONE || up->attrs.linear.act != ACT_NONE ||
-            gate->attrs.linear.few_rows != up->attrs.linear.few_rows)
+        if (!gate || !up || gate->in[0] != up->in[0] || gate->attrs.linear.act != ACT_NONE ||
+            up->attrs.linear.act != ACT_NONE || gate->attrs.linear.few_rows != up->attrs.linear.few_rows)
             continue;
         graph_node fused = *gate;
         fused.op = OP_linear_gated;
@@ -91,6 +91,7 @@ static pass_result fuse_gated(graph *g, const device *d, int node)
     return PASS_NO_MATCH;
 }
 
-const graph_pass pass_linear_act_fuse = {"linear_act_fuse", "matmul_add_act_fuse_pass", "linear + activation", fuse_activation};
+const graph_pass pass_linear_act_fuse = {"linear_act_fuse", "matmul_add_act_fuse_pass", "linear + activation",
+                                         fuse_activation};
 const graph_pass pass_linear_add_fuse = {"linear_add_fuse", NULL, "linear + residual", fuse_add};
 const graph_pass pass_gated_mlp_fuse = {"gated_mlp_fuse", NULL, "silu(linear) * linear", fuse_gated};

@@ -9,7 +9,8 @@ const graph_pass *pass_at(int i) { return passes[i]; }
 
 static bool named(const graph_pass *p, const char *s, size_t n)
 {
-    return (strlen(p->name) == n && !memcmp(p->name, s, n)) || (p->alias && strlen(p->alias) == n && !memcmp(p->alias, s, n));
+    return (strlen(p->name) == n && !memcmp(p->name, s, n)) ||
+           (p->alias && strlen(p->alias) == n && !memcmp(p->alias, s, n));
 }
 
 static bool listed(const char *list, const graph_pass *p)

@@ -33,7 +33,8 @@ static ink_status choose_dtypes(vl_model *m, const vl_model_options *o)
             if (strlen(modules[i]) == n && !memcmp(modules[i], s, n))
                 found = i;
         if (found < 0)
-            return failure(INK_INVALID_ARGUMENT, "fp32 modules: '%.*s', expected visual, mlp_AR or language_model", (int)n, s);
+            return failure(INK_INVALID_ARGUMENT, "fp32 modules: '%.*s', expected visual, mlp_AR or language_model", (int)n,
+                           s);
         m->dtypes[found] = INK_F32;
         s += n + (s[n] == ',');
     }
@@ -69,8 +70,8 @@ static ink_status convert(vl_model *m, const char *name, ink_tensor *t, ink_dtyp
         }
     }
     if (overflows)
-        return failure(INK_OUT_OF_RANGE, "%s: %lld values of %s do not fit %s; use another --dtype", m->label, (long long)overflows, name,
-                       ink_dtype_name(to));
+        return failure(INK_OUT_OF_RANGE, "%s: %lld values of %s do not fit %s; use another --dtype", m->label,
+                       (long long)overflows, name, ink_dtype_name(to));
     safetensors_release(m->st, t);
     t->data = data;
     t->dtype = to;
@@ -98,7 +99,8 @@ static ink_status convert_weights(vl_model *m)
         m->weights.lm_head = m->weights.embed_tokens;
     free(list);
     if (s == INK_OK && m->n_converted)
-        log_line(INK_LOG_INFO, "%s: %zu tensors converted at load to the type they are computed in", m->label, m->n_converted);
+        log_line(INK_LOG_INFO, "%s: %zu tensors converted at load to the type they are computed in", m->label,
+                 m->n_converted);
     return s;
 }
 
@@ -133,15 +135,17 @@ static void set_bounds(vl_model *m, const vl_model_options *o)
 
 static ink_status make_plans(vl_model *m, const vl_model_options *o)
 {
-    graph *(*const builders[VL_PLANS])(const paddleocr_vl_config *, const paddleocr_vl_weights *, const vl_graph_options *) = {
-        paddleocr_vl_vision_graph, paddleocr_vl_projector_graph, paddleocr_vl_prefill_graph, paddleocr_vl_decode_graph};
+    graph *(*const builders[VL_PLANS])(const paddleocr_vl_config *, const paddleocr_vl_weights *,
+                                       const vl_graph_options *) = {paddleocr_vl_vision_graph, paddleocr_vl_projector_graph,
+                                                                    paddleocr_vl_prefill_graph, paddleocr_vl_decode_graph};
     vl_graph_options go = {m->dtypes[0], m->dtypes[1], m->dtypes[2], {0}, o->taps};
     memcpy(go.bounds, m->bounds, sizeof go.bounds);
     strbuf missing = {0};
     ink_status s = INK_OK;
     for (int i = 0; i < VL_PLANS && (s == INK_OK || s == INK_MISSING_KERNEL); i++) {
         plan_options po = {.delete_passes = o->delete_passes};
-        ink_status one = plan_create(builders[i](&m->config, &m->weights, &go), &m->dev, &po, vl_plan_name((vl_plan)i), &m->plans[i]);
+        ink_status one =
+            plan_create(builders[i](&m->config, &m->weights, &go), &m->dev, &po, vl_plan_name((vl_plan)i), &m->plans[i]);
         if (one == INK_MISSING_KERNEL)
             strbuf_puts(&missing, ink_last_error()); /* go on: all plans' gaps are reported at once */
         if (one != INK_OK)
@@ -170,7 +174,8 @@ static ink_status read_tokenizer(vl_model *m, const vl_model_options *o)
     if (s == INK_OK && has_config)
         s = model_file_open(&m->files, "tokenizer_config.json", &config);
     if (s == INK_OK)
-        s = prompt_find_prefix(template.data, template.size, config.data, config.size, o->assistant_prefix, &m->assistant_prefix);
+        s = prompt_find_prefix(template.data, template.size, config.data, config.size, o->assistant_prefix,
+                               &m->assistant_prefix);
     model_file_close(&template);
     model_file_close(&config);
     return s;

@@ -10,21 +10,21 @@ typedef enum vl_plan { VL_VISION, VL_PROJECTOR, VL_PREFILL, VL_DECODE, VL_PLANS 
 const char *vl_plan_name(vl_plan p); /* "vision" */
 
 typedef struct vl_model_options {
-    const char *directory;     /* NULL: the embedded model */
-    ink_dtype dtype;           /* INK_BF16, INK_F16 or INK_F32, for all modules not in fp32_modules */
-    const char *fp32_modules;  /* "visual,mlp_AR,language_model" or a part; NULL: none */
-    int threads;               /* 0: all cores */
-    const char *disable;       /* registry rows to hide, see device_open_cpu */
-    const char *delete_passes; /* fusion passes to switch off, see plan_options */
+    const char *directory;          /* NULL: the embedded model */
+    ink_dtype dtype;                /* INK_BF16, INK_F16 or INK_F32, for all modules not in fp32_modules */
+    const char *fp32_modules;       /* "visual,mlp_AR,language_model" or a part; NULL: none */
+    int threads;                    /* 0: all cores */
+    const char *disable;            /* registry rows to hide, see device_open_cpu */
+    const char *delete_passes;      /* fusion passes to switch off, see plan_options */
     int64_t min_pixels, max_pixels; /* of one resized image; 0: the checkpoint's. They set the plans' upper bounds */
-    int max_sequences;         /* decoded together; 0: 16 */
-    const char *assistant_prefix; /* overrides the one of the chat template; NULL: as text/prompt.h finds it */
-    bool taps;                 /* keep the golden activations, for tests */
+    int max_sequences;              /* decoded together; 0: 16 */
+    const char *assistant_prefix;   /* overrides the one of the chat template; NULL: as text/prompt.h finds it */
+    bool taps;                      /* keep the golden activations, for tests */
 } vl_model_options;
 
 typedef struct vl_memory {
-    size_t weights[3];     /* bytes of visual, mlp_AR, language_model in their compute types */
-    size_t converted[3];   /* of those, bytes that had to be converted to another type at load (not in the file's mapping) */
+    size_t weights[3];   /* bytes of visual, mlp_AR, language_model in their compute types */
+    size_t converted[3]; /* of those, bytes that had to be converted to another type at load (not in the file's mapping) */
 } vl_memory;
 
 typedef struct vl_model {

@@ -16,7 +16,8 @@ value_id vl_layer_norm(graph *g, const char *name, value_id x, const affine_weig
 }
 
 /* e[p] = W patch + b as a convolution whose stride is its kernel, then the resampled learned positions (5.1, 5.2). */
-static value_id embed_patches(graph *g, const paddleocr_vl_config *c, const paddleocr_vl_weights *w, const vl_graph_options *o, value_id grid)
+static value_id embed_patches(graph *g, const paddleocr_vl_config *c, const paddleocr_vl_weights *w,
+                              const vl_graph_options *o, value_id grid)
 {
     const paddleocr_vl_vision_config *v = &c->vision;
     dim shape[4] = {dim_of(DIM_PATCHES), dim_fixed(v->num_channels), dim_fixed(v->patch_size), dim_fixed(v->patch_size)};
@@ -24,11 +25,13 @@ static value_id embed_patches(graph *g, const paddleocr_vl_config *c, const padd
     if (x != NO_VALUE)
         g->values[x].type.layout = INK_NCHW;
     conv2d_attrs patch = {.strides = {v->patch_size, v->patch_size}, .dilations = {1, 1}, .groups = 1};
-    x = g_conv2d(g, "patch_embedding", x, vl_weight(g, &w->patch_embedding.weight), vl_weight(g, &w->patch_embedding.bias), &patch);
+    x = g_conv2d(g, "patch_embedding", x, vl_weight(g, &w->patch_embedding.weight), vl_weight(g, &w->patch_embedding.bias),
+                 &patch);
     x = g_reshape(g, x, 2, (int64_t[]){0, v->hidden_size});
     if (o->taps)
         graph_keep(g, x, "patch_conv");
-    x = g_position_embedding(g, "position_embedding", x, vl_weight(g, &w->position_embedding), grid, v->position_embedding_align_corners);
+    x = g_position_embedding(g, "position_embedding", x, vl_weight(g, &w->position_embedding), grid,
+                             v->position_embedding_align_corners);
     if (o->taps)
         graph_keep(g, x, "patch_embeddings");
     return x;
@@ -43,7 +46,8 @@ static value_id attend(graph *g, int layer, const paddleocr_vl_config *c, const 
     value_id h = vl_layer_norm(g, graph_name(g, "visual.layers.%d.layer_norm1", layer), x, &w->norm1, v->layer_norm_eps);
     value_id q = g_reshape(g, vl_linear(g, graph_name(g, "visual.layers.%d.self_attn.q_proj", layer), h, &w->q), 3, heads);
     value_id k = g_reshape(g, vl_linear(g, graph_name(g, "visual.layers.%d.self_attn.k_proj", layer), h, &w->k), 3, heads);
-    value_id value = g_reshape(g, vl_linear(g, graph_name(g, "visual.layers.%d.self_attn.v_proj", layer), h, &w->v), 3, heads);
+    value_id value =
+        g_reshape(g, vl_linear(g, graph_name(g, "visual.layers.%d.self_attn.v_proj", layer), h, &w->v), 3, heads);
     q = g_rope(g, graph_name(g, "visual.layers.%d.self_attn.rope_q", layer), q, rope);
     k = g_rope(g, graph_name(g, "visual.layers.%d.self_attn.rope_k", layer), k, rope);
     attention_attrs full = {.scale = (float)(1 / sqrt(v->head_dim))};
@@ -56,7 +60,8 @@ static value_id attend(graph *g, int layer, const paddleocr_vl_config *c, const 
 /* 5.4 step 6. */
 static value_id mlp(graph *g, int layer, const paddleocr_vl_config *c, const paddleocr_vl_vision_layer *w, value_id x)
 {
-    value_id h = vl_layer_norm(g, graph_name(g, "visual.layers.%d.layer_norm2", layer), x, &w->norm2, c->vision.layer_norm_eps);
+    value_id h =
+        vl_layer_norm(g, graph_name(g, "visual.layers.%d.layer_norm2", layer), x, &w->norm2, c->vision.layer_norm_eps);
     h = vl_linear(g, graph_name(g, "visual.layers.%d.mlp.fc1", layer), h, &w->fc1);
     h = g_gelu(g, graph_name(g, "visual.layers.%d.mlp.gelu", layer), h, true);
     h = vl_linear(g, graph_name(g, "visual.layers.%d.mlp.fc2", layer), h, &w->fc2);
