@@ -30,12 +30,12 @@ typedef struct tile_config {
 
 /* Independent chains on registers, `steps` times. Written in assembly so that no compiler shortens them. */
 #define CHAIN(op, reg, n) op " %%" reg "14, %%" reg "15, %%" reg #n "\n"
-#define CHAINS(op, reg)                                                                                         \
-    CHAIN(op, reg, 0)                                                                                           \
-    CHAIN(op, reg, 1)                                                                                           \
-    CHAIN(op, reg, 2)                                                                                           \
-    CHAIN(op, reg, 3) CHAIN(op, reg, 4) CHAIN(op, reg, 5) CHAIN(op, reg, 6) CHAIN(op, reg, 7) CHAIN(op, reg, 8) \
-        CHAIN(op, reg, 9) CHAIN(op, reg, 10) CHAIN(op, reg, 11)
+/* clang-format off */
+#define CHAINS(op, reg)                                                                                    \
+    CHAIN(op, reg, 0) CHAIN(op, reg, 1) CHAIN(op, reg, 2) CHAIN(op, reg, 3) CHAIN(op, reg, 4)              \
+    CHAIN(op, reg, 5) CHAIN(op, reg, 6) CHAIN(op, reg, 7) CHAIN(op, reg, 8) CHAIN(op, reg, 9)              \
+    CHAIN(op, reg, 10) CHAIN(op, reg, 11)
+/* clang-format on */
 #define CLOBBERS                                                                                                        \
     "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", \
         "xmm14", "xmm15"
