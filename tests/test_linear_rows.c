@@ -164,6 +164,39 @@ static void test_small_integers_are_exact(void **state)
     each_row((const int64_t[][2]){{35, 33}, {70, 300}}, 2, true, true);
 }
 
+/* A weight so large that it is packed in several parts, whose task grids differ: which thread takes which task is a matter
+ * of timing, so this runs several times. */
+static void test_parts_of_a_large_weight(void **state)
+{
+    (void)state;
+    const int64_t m = 286, n = 4304, k = 1152;
+    rng r = {.seed = (uint64_t)time(NULL)};
+    linear_attrs attrs = {0};
+    device d;
+    operands o;
+    print_message("seed %llu\n", (unsigned long long)r.seed);
+    assert_int_equal(device_open_cpu(&d, 2, NULL), INK_OK);
+    make(&o, INK_BF16, n, k, &r, false);
+    const op_call probe = {.op = OP_linear, .in = {&o.x, &o.w}, .attrs.linear = attrs};
+    const kernel_list *l = registry_list_of(INK_CPU, OP_linear);
+    for (int i = 0; i < l->count; i++) {
+        const kernel *kn = &l->rows[i];
+        if (kn->dtype != INK_BF16 || kn->isa > d.isa || kn->isa == ISA_PORTABLE || (kn->decline && kn->decline(&probe)))
+            continue;
+        unsigned char *alone = run_rows(kn, &o, 0, m, &attrs, 1);
+        for (int repeat = 0; repeat < 8; repeat++) {
+            unsigned char *shared = run_rows(kn, &o, 0, m, &attrs, 3 + repeat % 2);
+            if (memcmp(alone, shared, (size_t)(m * n) * 2))
+                fail_msg("%s m%lld n%lld k%lld: threads change the result", kn->name, (long long)m, (long long)n,
+                         (long long)k);
+            free(shared);
+        }
+        free(alone);
+    }
+    release(&o);
+    device_close(&d);
+}
+
 /* Scratch that is planned for upper bounds must do for every smaller size. */
 static void test_workspace_never_shrinks(void **state)
 {
@@ -197,9 +230,8 @@ static void test_workspace_never_shrinks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_at_awkward_sizes),
-        cmocka_unit_test(test_rows_at_model_sizes),
-        cmocka_unit_test(test_small_integers_are_exact),
+        cmocka_unit_test(test_parts_of_a_large_weight), cmocka_unit_test(test_rows_at_awkward_sizes),
+        cmocka_unit_test(test_rows_at_model_sizes),     cmocka_unit_test(test_small_integers_are_exact),
         cmocka_unit_test(test_workspace_never_shrinks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
