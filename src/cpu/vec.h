@@ -154,6 +154,8 @@ VEC_INLINE vf v_load_16bit(const void *p, int64_t n, ink_dtype t)
     __m128i h;
     if (n >= 8)
         h = _mm_loadu_si128((const __m128i *)p);
+    else if (n == 4) /* the tail of 36, half a vision head */
+        h = _mm_loadl_epi64((const __m128i *)p);
     else {
         uint16_t tail[8] = {0};
         memcpy(tail, p, 2 * (size_t)n);
@@ -166,6 +168,8 @@ VEC_INLINE void v_store_16bit(void *p, vf v, int64_t n, ink_dtype t)
     __m128i h = t == INK_BF16 ? v_narrow_bf16(v) : _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
     if (n >= 8)
         _mm_storeu_si128((__m128i *)p, h);
+    else if (n == 4)
+        _mm_storel_epi64((__m128i *)p, h);
     else {
         uint16_t tail[8];
         _mm_storeu_si128((__m128i *)tail, h);
