@@ -192,12 +192,6 @@ static void prefetch_rows(const attention_view *a, int64_t s, int64_t h, int64_t
 
 /* ---- scores ---- */
 
-typedef struct tile_config {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-} tile_config;
-
 /* Step i of the scores of 32 keys (group g of the block) against the 32 queries of a pair, in tiles 0 .. 3. */
 VEC_INLINE void score_step(const scratch *w, int64_t pair, int64_t g, int64_t i)
 {
@@ -342,6 +336,7 @@ VEC_INLINE void context_tiles(const scratch *w, int64_t pair, int64_t t, int64_t
 {
     char *o0 = w->o + (2 * pair * w->column_tiles + t) * TILE_BYTES, *o1 = o0 + w->column_tiles * TILE_BYTES;
     const char *v = w->v + t * TILE_BYTES, *p = w->p;
+    tiles_fence();
     _tile_loadd(0, o0, 64);
     _tile_loadd(1, o1, 64);
     if (two) {
@@ -412,6 +407,7 @@ static void run_block(const attention_view *a, scratch *w, int64_t s, int64_t h,
 {
     const float scale = a->scale * 1.44269504f;
     extent now = {0}, next = extent_of(w, 0, pairs, first, n);
+    tiles_fence();
     for (int64_t g = 0; g < next.whole / STEP; g++) {
         for (int64_t i = 0; i < w->steps; i++)
             score_step(w, 0, g, i);

@@ -9,6 +9,7 @@
 #define NAME(x) x##_amx
 #define ONLY_BF16
 #include "cpu/paged_attention.h"
+#include "cpu/tiles_amx.h"
 
 enum {
     STEP = 32,     /* BF16 in a row of a tile */
@@ -157,6 +158,7 @@ VEC_INLINE void weave(const char *rows, const char *next, int64_t dim, int n, in
 
 VEC_INLINE void context_block(const char *p, const char *woven, const bool two)
 {
+    tiles_fence();
     _tile_loadd(4, p, 64);
     _tile_loadd(5, woven, 64);
     _tile_dpbf16ps(0, 4, 5);
@@ -168,6 +170,7 @@ VEC_INLINE void context_block(const char *p, const char *woven, const bool two)
         _tile_loadd(6, woven + 3 * TILE_BYTES, 64);
         _tile_dpbf16ps(3, 4, 6);
     }
+    tiles_fence();
 }
 
 /* ---- one task ---- */
@@ -188,6 +191,7 @@ VEC_INLINE const char *block_of(const chunk_blocks *b, int64_t i)
 static void scores_of(const chunk_blocks *b, const attention_view *a, const float *q, float *s)
 {
     _tile_loadconfig(&score_config);
+    tiles_fence();
     _tile_loadd(4, q, LANES * 4);
     if (a->dim > STEP)
         _tile_loadd(5, q + 16 * LANES, LANES * 4);
@@ -222,7 +226,7 @@ static void contexts_of(const chunk_blocks *b, const attention_view *a, int64_t 
             _tile_stored(3, o + c * STEP + 48, columns * 4);
         }
     }
-    _tile_release();
+    tiles_release();
 }
 
 /* Keys first .. first+n-1 (n <= CHUNK) of sequence s and key head h, against eight rows of q. */

@@ -87,29 +87,37 @@ typedef struct block {
     int n;
 } block;
 
-/* The register tiles. Enough accumulators to cover the latency of the FMA (4 cycles, two a cycle: 8 at least, more to be
- * safe), few enough for the registers: 16 of 32 on AVX-512, 12 of 16 on AVX2. */
+/* The register tiles: at least 8 accumulators to cover the latency of the FMA (4 cycles, two a cycle), few enough that
+ * compilers keep them all in registers (16 on AVX2, where 12 sums beside keys, query and mask were not). */
 enum {
     TILE_HEADS = VF == 16 ? LANES : 4, /* score tile */
-    TILE_KEYS = VF == 16 ? 2 : 3,
+    TILE_KEYS = 2,
 };
 
-/* Pair i of the columns of TILE_KEYS keys into the sums, acc [key][TILE_HEADS], of `heads` heads. */
+/* Pair i of the columns of TILE_KEYS keys into the sums, acc [key][TILE_HEADS], of `heads` heads. One half of the pair
+ * after the other on AVX2: the barrier keeps compilers from widening both at once, for which there are not registers
+ * enough. */
 VEC_INLINE void score_pair(const int heads, const float *q, const block *b, const char *const *keys, int64_t i,
                            const bool whole, vf *acc, const ink_dtype t)
 {
-    vf k[TILE_KEYS][2];
     UNROLL
-    for (int x = 0; x < TILE_KEYS; x++)
-        get_pair(keys[x], t, i, b->dim, whole, k[x]);
-    UNROLL
-    for (int u = 0; u < 2; u++)
+    for (int u = 0; u < 2; u++) {
+        vf k[TILE_KEYS];
         UNROLL
-    for (int g = 0; g < heads; g++) {
-        vf z = v_load(q + g * b->columns + (i + u) * VF);
+        for (int x = 0; x < TILE_KEYS; x++) {
+            vf both[2];
+            get_pair(keys[x], t, i, b->dim, whole, both);
+            k[x] = both[u];
+        }
         UNROLL
-        for (int x = 0; x < TILE_KEYS; x++)
-            acc[x * TILE_HEADS + g] = v_fma(z, k[x][u], acc[x * TILE_HEADS + g]);
+        for (int g = 0; g < heads; g++) {
+            vf z = v_load(q + g * b->columns + (i + u) * VF);
+            UNROLL
+            for (int x = 0; x < TILE_KEYS; x++)
+                acc[x * TILE_HEADS + g] = v_fma(z, k[x], acc[x * TILE_HEADS + g]);
+        }
+        if (VF == 8)
+            __asm__ volatile("" ::: "memory");
     }
 }
 
@@ -199,14 +207,15 @@ VEC_INLINE void context_block(const int heads, const float *p, const block *b, f
 {
     const int64_t whole = b->dim / (2 * VF) * 2;
     int64_t i = 0;
-    if (VF == 8)
-        for (; i + 4 <= whole; i += 4) {
-            context_tile(0, heads < 3 ? heads : 3, 2, p, b, i, true, o, t);
-            if (heads > 3)
-                context_tile(3, heads == 4 ? 1 : 3, 2, p, b, i, true, o, t);
-            if (heads == LANES)
-                context_tile(6, 2, 2, p, b, i, true, o, t);
+    if (VF == 8 && heads == LANES)
+        for (; i + 4 <= whole; i += 4) { /* 12, 12 and 8 accumulators */
+            context_tile(0, 6, 1, p, b, i, true, o, t);
+            context_tile(0, 6, 1, p, b, i + 2, true, o, t);
+            context_tile(6, 2, 2, p, b, i, true, o, t);
         }
+    else if (VF == 8 && heads <= 2)
+        for (; i + 4 <= whole; i += 4)
+            context_tile(0, heads, 2, p, b, i, true, o, t);
     for (; i < whole; i += 2)
         context_pair(heads, p, b, i, true, o, t);
     if (whole * VF < b->dim)

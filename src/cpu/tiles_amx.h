@@ -19,6 +19,10 @@ static inline __attribute__((unused)) void tiles_configure(void)
     _tile_loadconfig(&config);
 }
 
+/* Compilers do not know that tile loads read memory (the intrinsics say so for stores only): between the ordinary stores
+ * that fill a tile's memory and its load, and between a load and the stores that reuse the memory. */
+static inline __attribute__((unused, always_inline)) void tiles_fence(void) { __asm__ volatile("" ::: "memory"); }
+
 /* Leaves the tiles in their initial state, so that context switches need not save them. */
 static inline __attribute__((unused)) void tiles_release(void) { _tile_release(); }
 #endif
