@@ -14,7 +14,7 @@ typedef enum op_id {
     OP_COUNT
 } op_id;
 
-enum { OP_MAX_IN = 7, OP_MAX_OUT = 3, KV_BLOCK = 32 /* tokens per block of the paged KV pool */ };
+enum { OP_MAX_IN = 16, OP_MAX_OUT = 8, KV_BLOCK = 32 /* tokens per block of the paged KV pool */ };
 
 typedef struct op_call {
     op_id op;
